@@ -1,0 +1,2 @@
+//! Side-by-side measurements with peers.
+fn main() {}

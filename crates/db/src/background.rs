@@ -1,0 +1,98 @@
+//! The only place where the database starts threads, and joins them.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use txn::Store;
+
+/// How long housekeeping rests between rounds.
+const REST: Duration = Duration::from_millis(200);
+
+/// How many rounds of collection follow each other without a rest.
+const ROUNDS_MAX: usize = 64;
+
+/// Work that goes on while the database is open. Dropping it stops the work and waits for its end.
+#[derive(Debug)]
+pub(crate) struct Background {
+    stop: Arc<Stop>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    asked: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    /// Rests, and answers whether to stop.
+    fn rest(&self) -> bool {
+        let mut asked = self.asked.lock();
+        if !*asked {
+            self.changed.wait_for(&mut asked, REST);
+        }
+        *asked
+    }
+
+    fn ask(&self) {
+        *self.asked.lock() = true;
+        self.changed.notify_all();
+    }
+
+    fn asked(&self) -> bool {
+        *self.asked.lock()
+    }
+}
+
+impl Background {
+    pub(crate) fn start(store: &Arc<Store>) -> Self {
+        let stop = Arc::new(Stop::default());
+        let (store, seen) = (Arc::clone(store), Arc::clone(&stop));
+        let housekeeping = std::thread::Builder::new()
+            .name("housekeeping".to_owned())
+            .spawn(move || {
+                while !seen.rest() {
+                    housekeep(&store, &seen)
+                }
+            })
+            .expect("the operating system can start one more thread");
+        Self {
+            stop,
+            threads: vec![housekeeping],
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop.ask();
+        for thread in self.threads.drain(..) {
+            // A panic in the background was printed when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Collects, counts what is estimated, and reopens engines that failed. What fails is tried again in
+/// the next round; whoever asks for the data is told why it fails.
+fn housekeep(store: &Store, stop: &Stop) {
+    for engine in store.engines_down() {
+        let _ = store.reopen(engine);
+    }
+    for _ in 0..ROUNDS_MAX {
+        match store.collect() {
+            Ok(collected) if collected.more && !stop.asked() => {}
+            _ => break,
+        }
+    }
+    for table in store.tables() {
+        let Ok(map) = store.map(table) else { continue };
+        for one in map.partitions() {
+            if !one.counters.counts().exact() && !stop.asked() {
+                let _ = store.measure(table, one.descriptor.id);
+            }
+        }
+    }
+}

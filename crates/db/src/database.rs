@@ -1,0 +1,148 @@
+//! Opening a database, and what everything else starts from.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sql::{Catalog, Schema, Table};
+use storage::env::{Clock, Random, SystemClock, SystemRandom};
+use storage::{FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, Placement, SharedPlacement};
+use txn::{Fatality, Store};
+
+use crate::background::Background;
+use crate::{Result, Snapshot, Transaction};
+
+/// What a database is made of, for those who want something unusual.
+#[derive(Debug)]
+pub struct Options {
+    /// Where partitions lie.
+    pub placement: Arc<dyn Placement>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub random: Arc<dyn Random>,
+    /// When the coordinator of a commit across engines dies, in simulations.
+    pub fatality: Option<Arc<dyn Fatality>>,
+    /// How much replaced data stays in memory for snapshots, in bytes.
+    pub history_bytes_max: Option<usize>,
+    /// Whether housekeeping goes on in the background; otherwise call [`Database::housekeep`].
+    pub background: bool,
+}
+
+impl Options {
+    /// The usual choices over a placement.
+    pub fn new(placement: Arc<dyn Placement>) -> Self {
+        Self {
+            placement,
+            clock: Arc::new(SystemClock::new()),
+            random: Arc::new(SystemRandom::new()),
+            fatality: None,
+            history_bytes_max: None,
+            background: true,
+        }
+    }
+}
+
+/// A database. Share it by reference or in an `Arc`; every method may be called from any thread.
+#[derive(Debug)]
+pub struct Database {
+    pub(crate) store: Arc<Store>,
+    pub(crate) catalog: Catalog,
+    /// Joined when the database is dropped.
+    _background: Option<Background>,
+}
+
+impl Database {
+    /// Opens the database in a directory, or makes one if the directory is empty or new.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with_engine(path, FjallOptions::default())
+    }
+
+    /// As [`Database::open`], with other settings of the storage engine.
+    pub fn open_with_engine(path: impl AsRef<Path>, engine: FjallOptions) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let open = move || -> storage::Result<Arc<dyn storage::Engine>> {
+            Ok(Arc::new(FjallEngine::open(&path, engine.clone())?))
+        };
+        Self::open_with(Options::new(Arc::new(SharedPlacement::new(open))))
+    }
+
+    /// A database in memory, gone when it is dropped.
+    pub fn memory() -> Result<Self> {
+        let medium = MemoryMedium::new();
+        let open = move || -> storage::Result<Arc<dyn storage::Engine>> {
+            Ok(Arc::new(MemoryEngine::open(&medium)))
+        };
+        Self::open_with(Options::new(Arc::new(SharedPlacement::new(open))))
+    }
+
+    /// Opens a database made of whatever the options say.
+    pub fn open_with(options: Options) -> Result<Self> {
+        let Options {
+            placement,
+            clock,
+            random,
+            fatality,
+            history_bytes_max,
+            background,
+        } = options;
+        let mut inner = txn::Options::new(placement, clock, random);
+        if let Some(fatality) = fatality {
+            inner.fatality = fatality;
+        }
+        if let Some(max) = history_bytes_max {
+            inner.history_bytes_max = max;
+        }
+        let store = Store::open(inner)?;
+        let catalog = Catalog::load(&store)?;
+        let background = background.then(|| Background::start(&store));
+        Ok(Self {
+            store,
+            catalog,
+            _background: background,
+        })
+    }
+
+    /// Makes a table. Each value list in `split_keys` begins a partition of its own, so that a table
+    /// can start spread; the lists ascend and may name the first key columns only.
+    pub fn create_table(
+        &self,
+        schema: Schema,
+        split_keys: &[Vec<keys::Value>],
+    ) -> Result<Arc<Table>> {
+        let mut bounds = Vec::with_capacity(split_keys.len());
+        for values in split_keys {
+            bounds.push(schema.encode_key_prefix(values)?);
+        }
+        Ok(self.catalog.create(&self.store, schema, &bounds)?)
+    }
+
+    /// Drops a table with all its rows.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        Ok(self.catalog.drop(&self.store, name)?)
+    }
+
+    /// The table called `name`.
+    pub fn table(&self, name: &str) -> Result<Arc<Table>> {
+        Ok(self.catalog.get(name)?)
+    }
+
+    /// All tables, by name.
+    pub fn tables(&self) -> Vec<Arc<Table>> {
+        self.catalog.all()
+    }
+
+    /// The database as it is now, for reading.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(self.store.view())
+    }
+
+    /// A transaction that may write.
+    pub fn begin(&self) -> Transaction {
+        Transaction::new(self.store.begin())
+    }
+
+    /// Makes every commit so far durable, also those that were buffered.
+    pub fn sync(&self) -> Result<()> {
+        Ok(self.store.sync()?)
+    }
+}

@@ -1,0 +1,162 @@
+//! The one error that leaves the database, and the seven kinds a caller can act on.
+
+use std::fmt;
+
+/// The result of a database call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What a caller can do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The request is wrong: change it.
+    Invalid,
+    /// What was asked for is not there.
+    NotFound,
+    /// What was to be made is there already.
+    Exists,
+    /// Another transaction came first: run this one again.
+    Conflict,
+    /// It may work later.
+    Unavailable,
+    /// Stored bytes are damaged: restore a backup.
+    Corrupt,
+    /// A fault of this program: report it.
+    Internal,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Invalid => "invalid",
+            Self::NotFound => "not found",
+            Self::Exists => "exists",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Corrupt => "corrupt",
+            Self::Internal => "internal",
+        })
+    }
+}
+
+/// A failed call: what happened and where, in words, and its [`Kind`].
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl Error {
+    /// What the caller can do about it.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn new(kind: Kind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self {
+            kind,
+            source: Box::new(source),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.source()
+    }
+}
+
+impl From<sql::Error> for Error {
+    fn from(error: sql::Error) -> Self {
+        Self::new(sql_kind(&error), error)
+    }
+}
+
+impl From<txn::Error> for Error {
+    fn from(error: txn::Error) -> Self {
+        Self::new(txn_kind(&error), error)
+    }
+}
+
+impl From<storage::Error> for Error {
+    fn from(error: storage::Error) -> Self {
+        Self::new(storage_kind(&error), error)
+    }
+}
+
+impl From<keys::Error> for Error {
+    fn from(error: keys::Error) -> Self {
+        Self::new(Kind::Invalid, error)
+    }
+}
+
+fn sql_kind(error: &sql::Error) -> Kind {
+    match error {
+        sql::Error::NoSuchTable { .. } | sql::Error::NoSuchColumn { .. } => Kind::NotFound,
+        sql::Error::TableExists { .. } | sql::Error::RowExists { .. } => Kind::Exists,
+        sql::Error::Schema { .. }
+        | sql::Error::ValueCount { .. }
+        | sql::Error::ValueType { .. }
+        | sql::Error::NullValue { .. }
+        | sql::Error::Keys(_) => Kind::Invalid,
+        sql::Error::Damaged { .. } | sql::Error::DamagedRecord { .. } => Kind::Corrupt,
+        sql::Error::Txn(error) => txn_kind(error),
+        _ => Kind::Internal,
+    }
+}
+
+fn txn_kind(error: &txn::Error) -> Kind {
+    match error {
+        txn::Error::Conflict { .. }
+        | txn::Error::TooOld { .. }
+        | txn::Error::Reopened { .. }
+        | txn::Error::GivenUp { .. } => Kind::Conflict,
+        txn::Error::EngineDown { .. } | txn::Error::Unknown { .. } | txn::Error::Busy { .. } => {
+            Kind::Unavailable
+        }
+        txn::Error::TooLarge { .. }
+        | txn::Error::KeyLength { .. }
+        | txn::Error::Ended
+        | txn::Error::NoSuchSavepoint => Kind::Invalid,
+        txn::Error::Damaged { .. } | txn::Error::DamagedRecord { .. } => Kind::Corrupt,
+        txn::Error::Partitions(error) => partitions_kind(error),
+        txn::Error::Storage(error) => storage_kind(error),
+        _ => Kind::Internal,
+    }
+}
+
+fn partitions_kind(error: &partitions::Error) -> Kind {
+    match error {
+        partitions::Error::NoSuchTable(_) | partitions::Error::NoSuchPartition { .. } => {
+            Kind::NotFound
+        }
+        partitions::Error::TableExists(_) => Kind::Exists,
+        partitions::Error::SplitOutside { .. }
+        | partitions::Error::SplitKeysOrder { .. }
+        | partitions::Error::TooManyPartitions { .. }
+        | partitions::Error::NotNeighbours { .. } => Kind::Invalid,
+        partitions::Error::InDoubt { .. } => Kind::Unavailable,
+        partitions::Error::Corrupt { .. } => Kind::Corrupt,
+        partitions::Error::Storage(error) => storage_kind(error),
+        _ => Kind::Internal,
+    }
+}
+
+fn storage_kind(error: &storage::Error) -> Kind {
+    match error {
+        storage::Error::Foreign { .. }
+        | storage::Error::NewerFormat { .. }
+        | storage::Error::KeyTooLong { .. } => Kind::Invalid,
+        storage::Error::Poisoned { .. }
+        | storage::Error::Locked { .. }
+        | storage::Error::DiskFull { .. }
+        | storage::Error::Io { .. } => Kind::Unavailable,
+        storage::Error::Damaged { .. } => Kind::Corrupt,
+        _ => Kind::Internal,
+    }
+}

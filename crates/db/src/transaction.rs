@@ -1,0 +1,94 @@
+//! A transaction over typed rows.
+
+use std::sync::Arc;
+
+use keys::{Value, format_key};
+use sql::Table;
+use txn::{Committed, Direction, Durability, Savepoint, Timestamp};
+
+use crate::{Range, Result, Row, Rows};
+
+/// A serializable transaction. Dropping it without a commit is a rollback.
+#[derive(Debug)]
+pub struct Transaction {
+    inner: txn::Transaction,
+}
+
+impl Transaction {
+    pub(crate) fn new(inner: txn::Transaction) -> Self {
+        Self { inner }
+    }
+
+    /// When its snapshot was taken.
+    pub fn at(&self) -> Timestamp {
+        self.inner.snapshot()
+    }
+
+    /// The row with this key: the transaction's own, or the one at its snapshot.
+    pub fn get(&self, table: &Arc<Table>, key: &[Value]) -> Result<Option<Row>> {
+        let key = table.schema().encode_key(key)?;
+        match self.inner.get(table.id(), &key)? {
+            Some(row) => Ok(Some(table.schema().decode(&key, &row)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The rows of a range, in key order or in reverse. Writes that follow do not show in it.
+    pub fn scan(&self, table: &Arc<Table>, range: &Range, direction: Direction) -> Result<Rows> {
+        let range = range.encode(table.schema())?;
+        let scan = self.inner.scan(table.id(), &range, direction)?;
+        Ok(Rows {
+            table: Arc::clone(table),
+            scan,
+        })
+    }
+
+    /// Writes a new row; an error if there is one with its key. Reads, and so may conflict.
+    pub fn insert(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
+        let (key, bytes) = table.schema().encode(row)?;
+        if self.inner.get(table.id(), &key)?.is_some() {
+            let name = table.schema().name().to_owned();
+            let exists = sql::Error::RowExists {
+                table: name,
+                key: format_key(&key),
+            };
+            return Err(exists.into());
+        }
+        Ok(self.inner.put(table.id(), key, bytes)?)
+    }
+
+    /// Writes a whole row, whether or not there is one with its key. Reads nothing and never
+    /// conflicts.
+    pub fn replace(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
+        let (key, bytes) = table.schema().encode(row)?;
+        Ok(self.inner.put(table.id(), key, bytes)?)
+    }
+
+    /// Deletes the row with this key, if there is one. Reads nothing and never conflicts.
+    pub fn delete(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<()> {
+        let key = table.schema().encode_key(key)?;
+        Ok(self.inner.delete(table.id(), key)?)
+    }
+
+    /// Marks a point to which [`Transaction::rollback_to`] returns.
+    pub fn savepoint(&mut self) -> Savepoint {
+        self.inner.savepoint()
+    }
+
+    /// Takes back the writes since a savepoint.
+    pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        Ok(self.inner.rollback_to(savepoint)?)
+    }
+
+    /// Commits durably: when this returns, a crash cannot take it back. An error of the kind
+    /// `Conflict` means that another transaction changed what this one read; run it again.
+    pub fn commit(self) -> Result<Committed> {
+        self.commit_with(Durability::Synced)
+    }
+
+    /// Commits with a stated durability. A buffered commit is visible at once but a crash may lose
+    /// it, and all that were buffered after it.
+    pub fn commit_with(self, durability: Durability) -> Result<Committed> {
+        Ok(self.inner.commit(durability)?)
+    }
+}

@@ -1,0 +1,1 @@
+//! A whole database run from one seed, with faults, against a model.

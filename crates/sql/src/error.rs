@@ -1,0 +1,109 @@
+//! What can go wrong between values and tables.
+
+/// The result of a call on tables.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure, named for the situation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A table that does not exist.
+    #[error("table `{name}` does not exist{}", did_you_mean(.nearest))]
+    NoSuchTable {
+        /// The name that was asked for.
+        name: String,
+        /// A name that looks like it.
+        nearest: Option<String>,
+    },
+    /// A table that exists already.
+    #[error("table `{name}` exists already")]
+    TableExists {
+        /// Its name.
+        name: String,
+    },
+    /// A column that a table does not have.
+    #[error("table `{table}` has no column `{column}`")]
+    NoSuchColumn {
+        /// The table.
+        table: String,
+        /// The column that was asked for.
+        column: String,
+    },
+    /// A schema that cannot be.
+    #[error("table `{table}`: {reason}")]
+    Schema {
+        /// The table.
+        table: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A row or key with too few or too many values.
+    #[error("table `{table}` has {expected} {what}, {given} values were given")]
+    ValueCount {
+        /// The table.
+        table: String,
+        /// What was counted.
+        what: &'static str,
+        /// How many there are.
+        expected: usize,
+        /// How many were given.
+        given: usize,
+    },
+    /// A value of another type than its column.
+    #[error("column `{column}` of table `{table}` is {expected}, not {given}")]
+    ValueType {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The column's type.
+        expected: keys::Type,
+        /// What was given.
+        given: String,
+    },
+    /// NULL where the table forbids it.
+    #[error("column `{column}` of table `{table}` is NOT NULL")]
+    NullValue {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// A row with the same key is there.
+    #[error("table `{table}` has a row {key} already")]
+    RowExists {
+        /// The table.
+        table: String,
+        /// The key, as a path.
+        key: String,
+    },
+    /// A row in storage that does not fit its table.
+    #[error("row {key} of table `{table}` is damaged ({detail}): restore it from a backup")]
+    Damaged {
+        /// The table.
+        table: String,
+        /// The key, as a path.
+        key: String,
+        /// What does not fit.
+        detail: String,
+    },
+    /// A catalog record that does not decode.
+    #[error("the catalog's record of {table} is damaged ({detail}): restore it from a backup")]
+    DamagedRecord {
+        /// The table.
+        table: txn::TableId,
+        /// What does not fit.
+        detail: &'static str,
+    },
+    /// A value that cannot be stored.
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    /// A failure of the transaction.
+    #[error(transparent)]
+    Txn(#[from] txn::Error),
+}
+
+fn did_you_mean(name: &Option<String>) -> String {
+    name.as_ref()
+        .map_or(String::new(), |name| format!("; did you mean `{name}`?"))
+}

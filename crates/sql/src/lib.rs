@@ -1,0 +1,17 @@
+//! Tables over transactions: the catalog and typed rows now; plan, fast path and DataFusion next.
+//!
+//! A [`Schema`] says what a table's columns are and which of them form the primary key. It turns rows
+//! of values into the key and row bytes that [`txn`] stores, and back. The [`Catalog`] knows every
+//! table by name; it lives in the database itself, one record for each table, written in the same
+//! instant as the table's partitions.
+//!
+//! Deliberately absent: partitions and engines. This crate asks `txn` and never looks below it.
+
+mod catalog;
+mod error;
+mod record;
+mod schema;
+
+pub use catalog::{Catalog, Table};
+pub use error::{Error, Result};
+pub use schema::{Column, NAME_CHARS_MAX, Schema};

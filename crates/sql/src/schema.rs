@@ -1,0 +1,289 @@
+//! What a table's rows look like, and how they become bytes.
+
+use keys::{KEY_COLUMNS_MAX, RowView, Type, Value, encode_key, encode_row, format_key};
+use txn::Bytes;
+
+use crate::{Error, Result};
+
+/// How long the name of a table or column may be.
+pub const NAME_CHARS_MAX: usize = 255;
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, unique in the table.
+    pub name: String,
+    /// Its type.
+    pub kind: Type,
+    /// Whether NULL is refused.
+    pub not_null: bool,
+}
+
+impl Column {
+    /// A column that may be NULL.
+    pub fn new(name: impl Into<String>, kind: Type) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            not_null: false,
+        }
+    }
+
+    /// The same column, refusing NULL.
+    #[must_use]
+    pub fn not_null(mut self) -> Self {
+        self.not_null = true;
+        self
+    }
+}
+
+/// The columns of a table and its primary key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    name: String,
+    columns: Vec<Column>,
+    /// Positions of the key columns, in the order of the key.
+    key: Vec<usize>,
+    /// Positions of the other columns, in order.
+    rest: Vec<usize>,
+}
+
+impl Schema {
+    /// A table with these columns, sorted by the columns named in `key`.
+    pub fn new(name: impl Into<String>, columns: Vec<Column>, key: &[&str]) -> Result<Self> {
+        let name = name.into();
+        let mut positions = Vec::with_capacity(key.len());
+        for column in key {
+            let no_such = || Error::NoSuchColumn {
+                table: name.clone(),
+                column: (*column).into(),
+            };
+            let position = columns
+                .iter()
+                .position(|one| one.name == *column)
+                .ok_or_else(no_such)?;
+            positions.push(position);
+        }
+        Self::from_positions(name, columns, positions)
+    }
+
+    pub(crate) fn from_positions(
+        name: String,
+        columns: Vec<Column>,
+        key: Vec<usize>,
+    ) -> Result<Self> {
+        let rest = (0..columns.len())
+            .filter(|position| !key.contains(position))
+            .collect();
+        let schema = Self {
+            name,
+            columns,
+            key,
+            rest,
+        };
+        match schema.fault() {
+            Some(reason) => Err(Error::Schema {
+                table: schema.name,
+                reason,
+            }),
+            None => Ok(schema),
+        }
+    }
+
+    /// What is wrong with the schema, if anything.
+    fn fault(&self) -> Option<String> {
+        if let Some(fault) = name_fault("table", &self.name) {
+            return Some(fault);
+        }
+        if self.columns.len() > keys::COLUMNS_MAX {
+            let (limit, size) = (keys::COLUMNS_MAX, self.columns.len());
+            return Some(format!(
+                "a table may have {limit} columns, this one has {size}"
+            ));
+        }
+        for (position, column) in self.columns.iter().enumerate() {
+            if let Some(fault) = name_fault("column", &column.name) {
+                return Some(fault);
+            }
+            if self
+                .columns
+                .iter()
+                .take(position)
+                .any(|other| other.name == column.name)
+            {
+                return Some(format!("column `{}` is there twice", column.name));
+            }
+        }
+        self.key_fault()
+    }
+
+    fn key_fault(&self) -> Option<String> {
+        if self.key.is_empty() {
+            return Some("a table needs a primary key: name at least one column".to_owned());
+        }
+        if self.key.len() > KEY_COLUMNS_MAX {
+            let size = self.key.len();
+            return Some(format!(
+                "a primary key may have {KEY_COLUMNS_MAX} columns, this one has {size}"
+            ));
+        }
+        for (index, position) in self.key.iter().enumerate() {
+            let Some(column) = self.columns.get(*position) else {
+                return Some("the primary key names a column that is not there".to_owned());
+            };
+            if self.key.iter().take(index).any(|other| other == position) {
+                return Some(format!(
+                    "column `{}` is in the primary key twice",
+                    column.name
+                ));
+            }
+            if !column.kind.is_key_type() {
+                let Column { name, kind, .. } = column;
+                return Some(format!(
+                    "column `{name}` of type {kind} cannot be part of the primary key: \
+                     choose an integer, text, date or UUID column"
+                ));
+            }
+        }
+        None
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The columns, in order.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The key columns, in the order of the key.
+    pub fn key_columns(&self) -> impl Iterator<Item = &Column> {
+        self.key
+            .iter()
+            .filter_map(|position| self.columns.get(*position))
+    }
+
+    pub(crate) fn key_positions(&self) -> &[usize] {
+        &self.key
+    }
+
+    /// The bytes of a whole key, or of the first columns of one.
+    pub fn encode_key_prefix(&self, values: &[Value]) -> Result<Bytes> {
+        if values.len() > self.key.len() {
+            return Err(self.wrong_count("key columns", self.key.len(), values.len()));
+        }
+        for (column, value) in self.key_columns().zip(values) {
+            self.check(column, value)?;
+        }
+        Ok(encode_key(values)?.into())
+    }
+
+    /// The bytes of a whole key.
+    pub fn encode_key(&self, values: &[Value]) -> Result<Bytes> {
+        if values.len() != self.key.len() {
+            return Err(self.wrong_count("key columns", self.key.len(), values.len()));
+        }
+        self.encode_key_prefix(values)
+    }
+
+    /// The key and row bytes of a row, its values in the order of the columns.
+    pub fn encode(&self, row: &[Value]) -> Result<(Bytes, Bytes)> {
+        if row.len() != self.columns.len() {
+            return Err(self.wrong_count("columns", self.columns.len(), row.len()));
+        }
+        for (column, value) in self.columns.iter().zip(row) {
+            self.check(column, value)?;
+        }
+        let pick = |positions: &[usize]| -> Vec<Value> {
+            positions
+                .iter()
+                .filter_map(|position| row.get(*position).cloned())
+                .collect()
+        };
+        let key = encode_key(&pick(&self.key))?;
+        let rest = encode_row(&pick(&self.rest))?;
+        Ok((key.into(), rest.into()))
+    }
+
+    /// The inverse of [`Schema::encode`].
+    pub fn decode(&self, key: &[u8], row: &[u8]) -> Result<Vec<Value>> {
+        let damaged = |detail: String| Error::Damaged {
+            table: self.name.clone(),
+            key: format_key(key),
+            detail,
+        };
+        let key_values = keys::decode_key(key).map_err(|error| damaged(error.to_string()))?;
+        if key_values.len() != self.key.len() {
+            return Err(damaged(format!("its key has {} columns", key_values.len())));
+        }
+        let mut values = vec![Value::Null; self.columns.len()];
+        for (position, value) in self.key.iter().zip(key_values) {
+            if let Some(place) = values.get_mut(*position) {
+                *place = value;
+            }
+        }
+        let view = RowView::new(row).map_err(|error| damaged(error.to_string()))?;
+        for (index, position) in self.rest.iter().enumerate() {
+            let Some(column) = self.columns.get(*position) else {
+                continue;
+            };
+            let value = view.column(index, column.kind);
+            let value = value.map_err(|error| damaged(error.to_string()))?;
+            if let (Some(place), Some(value)) = (values.get_mut(*position), value) {
+                *place = value;
+            }
+        }
+        Ok(values)
+    }
+
+    fn check(&self, column: &Column, value: &Value) -> Result<()> {
+        let (table, name) = (self.name.clone(), column.name.clone());
+        if value.is_null() {
+            return match column.not_null {
+                true => Err(Error::NullValue {
+                    table,
+                    column: name,
+                }),
+                false => Ok(()),
+            };
+        }
+        if !value.type_matches(column.kind) {
+            let given = value
+                .value_type()
+                .map_or("NULL".to_owned(), |kind| kind.to_string());
+            return Err(Error::ValueType {
+                table,
+                column: name,
+                expected: column.kind,
+                given,
+            });
+        }
+        Ok(())
+    }
+
+    fn wrong_count(&self, what: &'static str, expected: usize, given: usize) -> Error {
+        Error::ValueCount {
+            table: self.name.clone(),
+            what,
+            expected,
+            given,
+        }
+    }
+}
+
+fn name_fault(what: &str, name: &str) -> Option<String> {
+    let chars = name.chars().count();
+    if chars == 0 {
+        return Some(format!("a {what} needs a name"));
+    }
+    if chars > NAME_CHARS_MAX {
+        return Some(format!(
+            "the name of a {what} may have {NAME_CHARS_MAX} characters, this one has {chars}"
+        ));
+    }
+    name.chars()
+        .any(char::is_control)
+        .then(|| format!("the name of a {what} may not have control characters"))
+}

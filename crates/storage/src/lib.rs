@@ -1,0 +1,35 @@
+//! Bytes in, bytes out: the [`Engine`] trait, its adapters, clock and chance, the conformance suite.
+//!
+//! ```text
+//!   txn, partitions            speak Engine, Snapshot, Batch and Placement only
+//!        │
+//!   Placement                  which engine holds a partition: one for all, or one each
+//!        │
+//!   Engine ─┬─ fjall           the embedded LSM, on disk
+//!           ├─ memory          the reference in tests, with crashes that lose what was not synced
+//!           └─ faulty          wraps any engine and fails on request
+//! ```
+//!
+//! An engine holds numbered *spaces*, each an ordered map from bytes to bytes. It never interprets a
+//! key. Engines differ in speed, never in results: [`conformance`] runs on every one of them.
+
+pub mod conformance;
+mod engine;
+pub mod env;
+mod error;
+mod faulty;
+mod fjall;
+mod memory;
+mod placement;
+
+pub use bytes::Bytes;
+pub use engine::{
+    Batch, Direction, Durability, ENGINE_KEY_BYTES_MAX, Engine, KeyRange, Operation, Pair, Scan,
+    Snapshot, SpaceId,
+};
+pub use error::{Error, Result};
+pub use faulty::{Fault, FaultyEngine};
+pub use fjall::{FjallEngine, FjallOptions};
+
+pub use memory::{MemoryEngine, MemoryMedium};
+pub use placement::{EngineId, Placement, SeparatePlacement, SharedPlacement};

@@ -1,0 +1,161 @@
+//! What fjall holds after a crash: everything synced, and whole batches only.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+use storage::{
+    Batch, Bytes, Direction, Durability, Engine, FjallEngine, FjallOptions, KeyRange, SpaceId,
+};
+use tempfile::TempDir;
+
+const SPACE: SpaceId = SpaceId(1);
+const OTHER: SpaceId = SpaceId(2);
+
+fn open(path: &Path) -> FjallEngine {
+    FjallEngine::open(path, FjallOptions::default()).unwrap()
+}
+
+fn write(engine: &dyn Engine, number: u64, durability: Durability) {
+    let mut batch = Batch::new();
+    batch.put(SPACE, format!("{number:04}"), vec![b'x'; 50]);
+    batch.put(OTHER, format!("{number:04}"), number.to_string());
+    engine.write(batch, durability).unwrap();
+}
+
+fn keys(engine: &dyn Engine, space: SpaceId) -> Vec<Bytes> {
+    let view = engine.snapshot().unwrap();
+    let scan = view
+        .scan(space, &KeyRange::all(), Direction::Ascending)
+        .unwrap();
+    scan.map(|pair| pair.unwrap().0).collect()
+}
+
+/// How many of the batches there are, after checking that they are whole and a prefix.
+fn prefix(engine: &dyn Engine) -> u64 {
+    let here = keys(engine, SPACE);
+    assert_eq!(here, keys(engine, OTHER), "a batch is there in part");
+    let expected: Vec<String> = (0..here.len())
+        .map(|number| format!("{number:04}"))
+        .collect();
+    assert_eq!(here, expected, "a batch is there without an earlier one");
+    u64::try_from(here.len()).unwrap()
+}
+
+/// Copies a directory as it is on the disk now; a live process knows nothing of it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_loses_nothing_that_returned() {
+    let directory = tempfile::tempdir().unwrap();
+    let live = directory.path().join("live");
+    let engine = open(&live);
+    engine.create_space(SPACE).unwrap();
+    engine.create_space(OTHER).unwrap();
+    for number in 0..50 {
+        write(&engine, number, Durability::Buffered);
+    }
+    let copied = directory.path().join("copy");
+    copy(&live, &copied);
+    write(&engine, 50, Durability::Buffered);
+    let reopened = open(&copied);
+    assert_eq!(prefix(&reopened), 50);
+    write(&reopened, 50, Durability::Synced);
+    drop(reopened);
+    assert_eq!(prefix(&open(&copied)), 51);
+}
+
+const BATCHES: u64 = 8;
+
+/// A directory with some batches, and the length of its journal before the first and after each.
+static TEMPLATE: LazyLock<(TempDir, Vec<usize>)> = LazyLock::new(|| {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("engine/0.jnl");
+    let engine = open(directory.path());
+    engine.create_space(SPACE).unwrap();
+    engine.create_space(OTHER).unwrap();
+    let length = || {
+        let bytes = fs::read(&journal).unwrap();
+        bytes
+            .iter()
+            .rposition(|&byte| byte != 0)
+            .map_or(0, |last| last + 1)
+    };
+    let mut lengths = vec![length()];
+    for number in 0..BATCHES {
+        write(&engine, number, Durability::Synced);
+        lengths.push(length());
+    }
+    drop(engine);
+    let file = fs::OpenOptions::new().write(true).open(&journal).unwrap();
+    file.set_len(u64::try_from(*lengths.last().unwrap()).unwrap())
+        .unwrap();
+    (directory, lengths)
+});
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_torn_journal_keeps_what_was_synced_before_the_tear(
+        synced in 0_usize..8,
+        torn in any::<prop::sample::Index>(),
+        garbage in prop::collection::vec(any::<u8>(), 0..300),
+        zeros in any::<bool>(),
+    ) {
+        let (template, lengths) = &*TEMPLATE;
+        let directory = tempfile::tempdir().unwrap();
+        copy(template.path(), directory.path());
+        let journal = directory.path().join("engine/0.jnl");
+        // Cut somewhere within the batch after the synced ones, and leave rubbish behind.
+        let (from, to) = (lengths[synced], lengths[synced + 1]);
+        let mut bytes = fs::read(&journal).unwrap();
+        bytes.truncate(from + torn.index(to - from));
+        bytes.extend(&garbage);
+        if zeros {
+            bytes.resize(bytes.len() + 10_000, 0);
+        }
+        fs::write(&journal, bytes).unwrap();
+        let engine = open(directory.path());
+        let expected = u64::try_from(synced).unwrap();
+        prop_assert_eq!(prefix(&engine), expected);
+        // What is written next is there after the next crash.
+        write(&engine, expected, Durability::Synced);
+        drop(engine);
+        prop_assert_eq!(prefix(&open(directory.path())), expected + 1);
+    }
+}
+
+#[test]
+fn an_abandoned_ingestion_leaves_nothing_behind_after_reopening() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path());
+    engine.create_space(SPACE).unwrap();
+    engine.create_space(OTHER).unwrap();
+    let before = engine.disk_bytes().unwrap();
+    let rows = (0..20_000_u64).map(|number| {
+        let noise = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_string();
+        (Bytes::from(format!("{number:09}")), Bytes::from(noise))
+    });
+    let mut rows = rows.chain([(Bytes::from("0"), Bytes::new())]);
+    engine.ingest(SPACE, &mut rows).unwrap_err();
+    drop(engine);
+    let engine = open(directory.path());
+    assert_eq!(prefix(&engine), 0);
+    let after = engine.disk_bytes().unwrap();
+    assert!(after <= before + 65_536, "{before} bytes became {after}");
+}

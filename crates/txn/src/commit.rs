@@ -1,0 +1,319 @@
+//! Committing a group: validate each transaction, give it a timestamp, write them all together.
+//!
+//! ```text
+//!   group      T1    T2    T3    T4    T5           in the order they came
+//!   validate   ok    ok   conflict ok   ok          reads against recent commits and this group
+//!   stamp      @7    @8     –    @9    @10
+//!   run        └─────── one batch, one sync ───┘    for each engine; almost always one
+//!   then       history, recent changes, watermark @10, outcomes
+//! ```
+//!
+//! A transaction whose writes fall in one engine joins the run: one atomic batch with the others. One
+//! that crosses engines ends the run and goes through the two steps of [`crate::across`]. The
+//! sequencer's lock is held throughout, so a split or merge never meets a commit half-way.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use partitions::{Map, Partition, TableId};
+use storage::{Bytes, Durability, EngineId};
+
+use crate::across::Coordinator;
+use crate::engines::Slot;
+use crate::plan::{Change, Plan};
+use crate::reads::{Found, Reads};
+use crate::recent::{RECENT_KEYS_MAX, Recent};
+use crate::store::Sequencer;
+use crate::version::Version;
+use crate::view::newest_version;
+use crate::{Error, Result, Store, Timestamp};
+
+/// One row that a transaction wants written.
+#[derive(Debug)]
+pub(crate) struct Write {
+    pub(crate) table: TableId,
+    pub(crate) key: Bytes,
+    pub(crate) row: Option<Bytes>,
+    /// The newest version when the transaction looked, if it did; right unless the key changed since
+    /// its snapshot.
+    pub(crate) known: Option<Found>,
+}
+
+/// A transaction that wants to commit.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) snapshot: Timestamp,
+    pub(crate) reads: Reads,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) durability: Durability,
+}
+
+/// Where a write goes.
+pub(crate) type Place = (Arc<Partition>, Arc<Slot>);
+
+impl Store {
+    /// Commits a group, in order. One outcome for each request.
+    pub(crate) fn commit_group(&self, requests: Vec<Request>) -> Vec<Result<Timestamp>> {
+        let mut sequencer = self.sequencer.lock();
+        let mut group = Group {
+            store: self,
+            sequencer: &mut sequencer,
+            alone: requests.len() == 1,
+            pending: Recent::new(RECENT_KEYS_MAX),
+            run: Run::default(),
+            maps: HashMap::new(),
+            changed: Vec::new(),
+            applied: Timestamp::default(),
+            outcomes: Vec::new(),
+        };
+        let own: Vec<_> = requests.iter().map(|request| request.snapshot).collect();
+        for request in requests {
+            let outcome = group.add(request);
+            group.outcomes.push(outcome);
+        }
+        group.flush();
+        let Group {
+            changed,
+            applied,
+            outcomes,
+            ..
+        } = group;
+        self.publish(&mut sequencer, &own, changed, applied);
+        outcomes
+    }
+
+    /// Makes the group visible to new snapshots, and remembers for the older ones what changed.
+    fn publish(
+        &self,
+        sequencer: &mut Sequencer,
+        own: &[Timestamp],
+        changed: Vec<(TableId, Bytes, Timestamp)>,
+        applied: Timestamp,
+    ) {
+        let recent = &mut sequencer.recent;
+        self.active.advance(applied, own, |oldest| match oldest {
+            None => recent.forget(Timestamp(u64::MAX)),
+            Some(oldest) => {
+                recent.forget(oldest);
+                for (table, key, at) in changed {
+                    recent.record(table, key, at);
+                }
+            }
+        });
+        self.history.forget(self.active.horizon());
+        self.spill();
+    }
+}
+
+/// A group being committed.
+struct Group<'s> {
+    store: &'s Store,
+    sequencer: &'s mut Sequencer,
+    /// Nobody else in the group can depend on what the only member does.
+    alone: bool,
+    /// What the group changed so far.
+    pending: Recent,
+    run: Run,
+    maps: HashMap<TableId, Arc<Map>>,
+    changed: Vec<(TableId, Bytes, Timestamp)>,
+    /// The newest timestamp that is wholly applied.
+    applied: Timestamp,
+    outcomes: Vec<Result<Timestamp>>,
+}
+
+/// Members of a group that are written together.
+struct Run {
+    plans: BTreeMap<EngineId, Plan>,
+    /// Index of the member, the engine it goes to, its timestamp.
+    members: Vec<(usize, EngineId, Timestamp)>,
+    /// Versions that are in the batches and not in the engines yet.
+    newest: HashMap<(TableId, Bytes), Version>,
+    durability: Durability,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            plans: BTreeMap::new(),
+            members: Vec::new(),
+            newest: HashMap::new(),
+            durability: Durability::Buffered,
+        }
+    }
+}
+
+impl Group<'_> {
+    /// Validates a transaction and adds it to the run, or commits it across engines. The outcome of
+    /// a member of the run is provisional until the run is written.
+    fn add(&mut self, request: Request) -> Result<Timestamp> {
+        self.validate(&request)?;
+        let places = self.locate(&request.writes)?;
+        let mut engines: Vec<_> = places.iter().map(|(_, slot)| slot.id).collect();
+        engines.sort_unstable();
+        engines.dedup();
+        match engines.as_slice() {
+            [] => Ok(request.snapshot),
+            [engine] => self.join(*engine, request, places),
+            _ => self.cross(request, places),
+        }
+    }
+
+    fn validate(&self, request: &Request) -> Result<()> {
+        for (engine, life) in request.reads.engines() {
+            // An engine that is gone was split or merged away, and what was read is elsewhere now.
+            let Ok(slot) = self.store.engines.get(*engine) else {
+                continue;
+            };
+            if slot.life != *life {
+                let (reopened, snapshot) = (slot.opened, request.snapshot);
+                return Err(Error::Reopened {
+                    engine: *engine,
+                    reopened,
+                    snapshot,
+                });
+            }
+        }
+        request
+            .reads
+            .check(&self.sequencer.recent, request.snapshot)?;
+        request.reads.check(&self.pending, request.snapshot)
+    }
+
+    fn locate(&mut self, writes: &[Write]) -> Result<Vec<Place>> {
+        let mut places = Vec::with_capacity(writes.len());
+        for write in writes {
+            let map = match self.maps.entry(write.table) {
+                hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+                hashbrown::hash_map::Entry::Vacant(entry) => {
+                    entry.insert(self.store.directory.map(write.table)?)
+                }
+            };
+            let partition = map.route(&write.key);
+            let slot = self.store.engines.get(partition.descriptor.engine)?;
+            slot.check_writable()?;
+            if let Some(owner) = slot.orphan(write.table, &write.key) {
+                self.store.resolve_locked(self.sequencer, owner)?;
+            }
+            places.push((Arc::clone(partition), slot));
+        }
+        Ok(places)
+    }
+
+    /// The version that each write replaces: what the transaction saw if that is still so, or else
+    /// what the run or the engine holds.
+    fn changes(&self, request: Request, places: &[Place]) -> Result<Vec<Change>> {
+        let snapshot = request.snapshot;
+        let recent = &self.sequencer.recent;
+        let mut changes = Vec::with_capacity(request.writes.len());
+        for (write, (_, slot)) in request.writes.into_iter().zip(places) {
+            let Write {
+                table,
+                key,
+                row,
+                known,
+            } = write;
+            let unchanged = snapshot >= recent.floor()
+                && snapshot >= slot.opened
+                && recent.changed(table, &key, snapshot).is_none()
+                && self.pending.changed(table, &key, snapshot).is_none();
+            let replaced = match known {
+                Some(known) if unchanged => known,
+                _ => match self.run.newest.get(&(table, key.clone())) {
+                    Some(version) => Some(version.clone()),
+                    None => newest_version(slot, table, &key)?,
+                },
+            };
+            changes.push(Change {
+                table,
+                key,
+                row,
+                replaced,
+            });
+        }
+        Ok(changes)
+    }
+
+    fn join(
+        &mut self,
+        engine: EngineId,
+        request: Request,
+        places: Vec<Place>,
+    ) -> Result<Timestamp> {
+        let durability = request.durability;
+        let changes = self.changes(request, &places)?;
+        let at = self.store.timestamps.next();
+        if durability == Durability::Synced {
+            self.run.durability = Durability::Synced;
+        }
+        self.run.members.push((self.outcomes.len(), engine, at));
+        for (change, (partition, slot)) in changes.into_iter().zip(places) {
+            self.remember(&change, at);
+            let plan = self
+                .run
+                .plans
+                .entry(engine)
+                .or_insert_with(|| Plan::new(slot));
+            plan.add(&self.store.history, &partition, change, at);
+        }
+        Ok(at)
+    }
+
+    fn remember(&mut self, change: &Change, at: Timestamp) {
+        self.changed.push((change.table, change.key.clone(), at));
+        if !self.alone {
+            self.pending.record(change.table, change.key.clone(), at);
+            let version = Version {
+                at,
+                row: change.row.clone(),
+            };
+            self.run
+                .newest
+                .insert((change.table, change.key.clone()), version);
+        }
+    }
+
+    /// Writes the run: one batch for each engine.
+    fn flush(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        let mut failed: HashMap<EngineId, String> = HashMap::new();
+        for (engine, plan) in run.plans {
+            match plan.write(run.durability) {
+                Ok(graves) => self.sequencer.graveyard.add(graves),
+                Err(failure) => {
+                    failed.insert(engine, failure.cause);
+                }
+            }
+        }
+        for (index, engine, at) in run.members {
+            match failed.get(&engine) {
+                None => self.applied = self.applied.max(at),
+                Some(cause) => {
+                    if let Some(outcome) = self.outcomes.get_mut(index) {
+                        *outcome = Err(Error::Unknown {
+                            at,
+                            cause: cause.clone(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    fn cross(&mut self, request: Request, places: Vec<Place>) -> Result<Timestamp> {
+        self.flush();
+        let changes = self.changes(request, &places)?;
+        let at = self.store.timestamps.next();
+        for change in &changes {
+            self.remember(change, at);
+        }
+        let coordinator = Coordinator::new(self.store, places, changes);
+        let outcome = coordinator.run(self.sequencer);
+        // Also when the outcome is open: who reads such a row from now on settles it first.
+        if let Ok(at) | Err(Error::Unknown { at, .. }) = &outcome {
+            self.applied = self.applied.max(*at);
+        }
+        self.run.newest.clear();
+        outcome
+    }
+}

@@ -1,0 +1,146 @@
+//! What a transaction did to each partition, told to the partitions' heat when it ends.
+//!
+//! Counts are kept for every transaction. Keys and times are kept only for one in
+//! [`SAMPLED_ONE_IN`], because they cost something; each of those stands for all.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use partitions::{Access, AccessKind, Footprint, HeatTotals, Partition, PartitionId};
+use storage::Bytes;
+use storage::env::Random;
+
+/// One transaction in so many is looked at closely.
+const SAMPLED_ONE_IN: u64 = 8;
+
+/// How many accesses of one transaction are looked at closely, over all partitions.
+const ACCESSES_MAX: usize = 256;
+
+/// The partitions a transaction touched.
+#[derive(Debug)]
+pub(crate) struct Footprints {
+    sampled: bool,
+    accesses: usize,
+    touched: Vec<Touched>,
+}
+
+#[derive(Debug)]
+struct Touched {
+    partition: Arc<Partition>,
+    totals: HeatTotals,
+    accesses: Vec<Access>,
+}
+
+/// One access, as the transaction layer sees it.
+#[derive(Debug)]
+pub(crate) struct Touch<'a> {
+    pub(crate) kind: AccessKind,
+    pub(crate) key: &'a [u8],
+    pub(crate) upper: Option<&'a Bytes>,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    pub(crate) took: Duration,
+}
+
+impl Footprints {
+    pub(crate) fn new(random: &dyn Random) -> Self {
+        let sampled = random.below(SAMPLED_ONE_IN) == 0;
+        Self {
+            sampled,
+            accesses: 0,
+            touched: Vec::new(),
+        }
+    }
+
+    /// Whether it is worth measuring how long accesses take.
+    pub(crate) fn sampled(&self) -> bool {
+        self.sampled
+    }
+
+    pub(crate) fn add(&mut self, partition: &Arc<Partition>, touch: &Touch<'_>) {
+        let keep = self.sampled && self.accesses < ACCESSES_MAX;
+        let entry = self.entry(partition);
+        match touch.kind {
+            AccessKind::Read => {
+                entry.totals.reads += touch.rows;
+                entry.totals.read_bytes += touch.bytes;
+            }
+            AccessKind::Write => {
+                entry.totals.writes += touch.rows;
+                entry.totals.written_bytes += touch.bytes;
+            }
+            AccessKind::Scan => {
+                entry.totals.scans += 1;
+                entry.totals.scanned_rows += touch.rows;
+                entry.totals.read_bytes += touch.bytes;
+            }
+        }
+        if keep {
+            let busy_ns = u64::try_from(touch.took.as_nanos()).unwrap_or(u64::MAX);
+            entry.totals.busy_ns += busy_ns.saturating_mul(SAMPLED_ONE_IN);
+            entry.accesses.push(Access {
+                kind: touch.kind,
+                key: Bytes::copy_from_slice(touch.key),
+                upper: touch.upper.cloned(),
+                cost: u32::try_from(touch.took.as_micros())
+                    .unwrap_or(u32::MAX)
+                    .max(1),
+            });
+            self.accesses += 1;
+        }
+    }
+
+    fn entry(&mut self, partition: &Arc<Partition>) -> &mut Touched {
+        let id = partition.descriptor.id;
+        let known = self
+            .touched
+            .iter()
+            .position(|t| t.partition.descriptor.id == id);
+        let index = known.unwrap_or_else(|| {
+            self.touched.push(Touched {
+                partition: Arc::clone(partition),
+                totals: HeatTotals::default(),
+                accesses: Vec::new(),
+            });
+            self.touched.len() - 1
+        });
+        self.touched
+            .get_mut(index)
+            .expect("the index was just found or made")
+    }
+
+    /// The partitions touched so far.
+    pub(crate) fn partitions(&self) -> Vec<PartitionId> {
+        self.touched
+            .iter()
+            .map(|touched| touched.partition.descriptor.id)
+            .collect()
+    }
+
+    /// Tells the partitions. To be called once, when the transaction ends.
+    pub(crate) fn report(&mut self, txn: u64, now_us: u64, random: &dyn Random) {
+        let multi_partition = self.touched.len() > 1;
+        for mut touched in self.touched.drain(..) {
+            if multi_partition {
+                touched.totals.multi_partition_txns = 1;
+            } else {
+                touched.totals.single_partition_txns = 1;
+            }
+            let heat = &touched.partition.heat;
+            heat.add(&touched.totals);
+            if !touched.accesses.is_empty() {
+                let cost = touched
+                    .accesses
+                    .iter()
+                    .map(|a| a.cost)
+                    .fold(0, u32::saturating_add);
+                let accesses = touched.accesses;
+                heat.offer(cost, now_us, random, || Footprint {
+                    txn,
+                    multi_partition,
+                    accesses,
+                });
+            }
+        }
+    }
+}

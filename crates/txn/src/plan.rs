@@ -1,0 +1,148 @@
+//! What commits do to one engine, gathered into one batch: rows, history, counters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use partitions::spaces::{META_SPACE, table_space};
+use partitions::{Delta, Partition, PartitionId, TableId, counters_key};
+use storage::{Batch, Bytes, Durability};
+
+use crate::Timestamp;
+use crate::collect::Grave;
+use crate::engines::Slot;
+use crate::history::History;
+use crate::reads::Found;
+use crate::version::{Replaced, Version};
+use crate::view::bytes_of;
+
+/// One row to be written, and the version that it replaces.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) table: TableId,
+    pub(crate) key: Bytes,
+    pub(crate) row: Option<Bytes>,
+    pub(crate) replaced: Found,
+}
+
+/// The changes to one engine.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) batch: Batch,
+    touched: BTreeMap<PartitionId, (Arc<Partition>, Delta)>,
+    graves: Vec<Grave>,
+    first: Option<Timestamp>,
+}
+
+/// The write did not go through: the engine is down, and may or may not hold it.
+#[derive(Debug)]
+pub(crate) struct WriteFailed {
+    pub(crate) cause: String,
+}
+
+impl Plan {
+    pub(crate) fn new(slot: Arc<Slot>) -> Self {
+        Self {
+            slot,
+            batch: Batch::new(),
+            touched: BTreeMap::new(),
+            graves: Vec::new(),
+            first: None,
+        }
+    }
+
+    /// Adds a row committed at `at`. From here on the version it replaces is in the history, where
+    /// readers look for it as soon as the new one is there.
+    pub(crate) fn add(
+        &mut self,
+        history: &History,
+        partition: &Arc<Partition>,
+        change: Change,
+        at: Timestamp,
+    ) {
+        let Change {
+            table,
+            key,
+            row,
+            replaced,
+        } = change;
+        let old_row = replaced.as_ref().and_then(|version| version.row.clone());
+        self.first.get_or_insert(at);
+        let delta = self.delta(partition);
+        delta.commit = at.0;
+        if row.is_none() && old_row.is_none() {
+            return;
+        }
+        count(delta, &key, row.as_ref(), replaced.as_ref());
+        if row.is_none() {
+            self.graves.push(Grave {
+                at,
+                table,
+                key: key.clone(),
+            });
+        }
+        if let (Some(row), Some(version)) = (old_row, replaced) {
+            history.keep(
+                table,
+                key.clone(),
+                Replaced {
+                    at: version.at,
+                    until: at,
+                    row,
+                },
+            );
+        }
+        self.batch
+            .put(table_space(table), key, Version { at, row }.encode());
+    }
+
+    /// Adds the removal of a tombstone that nobody can see any more.
+    pub(crate) fn bury(&mut self, partition: &Arc<Partition>, grave: &Grave) {
+        let delta = self.delta(partition);
+        delta.tombstones -= 1;
+        delta.bytes -= signed(bytes_of(&grave.key, &[]));
+        self.batch
+            .remove(table_space(grave.table), grave.key.clone());
+    }
+
+    fn delta(&mut self, partition: &Arc<Partition>) -> &mut Delta {
+        let entry = self.touched.entry(partition.descriptor.id);
+        &mut entry
+            .or_insert_with(|| (Arc::clone(partition), Delta::default()))
+            .1
+    }
+
+    /// Writes everything as one atomic batch. Answers with the new tombstones.
+    pub(crate) fn write(mut self, durability: Durability) -> Result<Vec<Grave>, WriteFailed> {
+        for (id, (partition, delta)) in &self.touched {
+            let counts = partition.counters.counts().plus(delta);
+            self.batch
+                .put(META_SPACE, counters_key(*id), counts.encode());
+        }
+        if let Err(error) = self.slot.engine.write(self.batch, durability) {
+            let cause = error.to_string();
+            self.slot.fail(self.first.unwrap_or_default(), &cause);
+            return Err(WriteFailed { cause });
+        }
+        for (partition, delta) in self.touched.values() {
+            partition.counters.apply(delta);
+        }
+        Ok(self.graves)
+    }
+}
+
+fn count(delta: &mut Delta, key: &[u8], row: Option<&Bytes>, replaced: Option<&Version>) {
+    let row_bytes = |row: Option<&Bytes>| signed(row.map_or(0, |row| bytes_of(&[], row)));
+    if replaced.is_none() {
+        delta.bytes += signed(bytes_of(key, &[]));
+    }
+    let old = replaced.and_then(|version| version.row.as_ref());
+    delta.bytes += row_bytes(row) - row_bytes(old);
+    delta.rows += i64::from(row.is_some()) - i64::from(old.is_some());
+    let was_tombstone = replaced.is_some() && old.is_none();
+    delta.tombstones += i64::from(row.is_none()) - i64::from(was_tombstone);
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,506 @@
+//! The [`Store`]: all tables, their engines, and everything that happens under the commit lock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use partitions::decide::Histogram;
+use partitions::spaces::{
+    CATALOG_PREFIX, INTENT_SPACE, META_SPACE, TRANSACTION_PREFIX, prefix_range, table_space,
+};
+use partitions::{
+    Counts, Descriptor, Directory, Map, Partition, PartitionId, Share, TableId, Totals,
+    counters_key,
+};
+use storage::env::{Clock, Random};
+use storage::{Batch, Bytes, Direction, Durability, EngineId, KeyRange, Placement};
+
+use crate::across::{Fatality, Immortal, Unresolved};
+use crate::active::Active;
+use crate::collect::Graveyard;
+use crate::commit::Request;
+use crate::engines::{Engines, Slot};
+use crate::history::{HISTORY_BYTES_MAX, History};
+use crate::intent::{Intent, Owner, TxnId};
+use crate::queue::Queue;
+use crate::recent::{RECENT_KEYS_MAX, Recent};
+use crate::version::{Version, split_table_key};
+use crate::view::{View, bytes_of};
+use crate::{Error, HybridTimestamps, Result, Timestamp, Timestamps, Transaction};
+
+/// What a store is made of.
+#[derive(Debug)]
+pub struct Options {
+    /// Where partitions lie.
+    pub placement: Arc<dyn Placement>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub random: Arc<dyn Random>,
+    /// Timestamps; from the clock unless told otherwise.
+    pub timestamps: Option<Arc<dyn Timestamps>>,
+    /// When the coordinator of a commit across engines dies; never unless told otherwise.
+    pub fatality: Arc<dyn Fatality>,
+    /// How much replaced data stays in memory.
+    pub history_bytes_max: usize,
+}
+
+impl Options {
+    /// The usual store.
+    pub fn new(
+        placement: Arc<dyn Placement>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+    ) -> Self {
+        Self {
+            placement,
+            clock,
+            random,
+            timestamps: None,
+            fatality: Arc::new(Immortal),
+            history_bytes_max: HISTORY_BYTES_MAX,
+        }
+    }
+}
+
+/// Versioned tables over partitions, with serializable transactions.
+#[derive(Debug)]
+pub struct Store {
+    placement: Arc<dyn Placement>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) random: Arc<dyn Random>,
+    pub(crate) timestamps: Arc<dyn Timestamps>,
+    pub(crate) fatality: Arc<dyn Fatality>,
+    pub(crate) directory: Directory,
+    pub(crate) engines: Engines,
+    pub(crate) active: Arc<Active>,
+    pub(crate) history: History,
+    pub(crate) queue: Queue<Request, Result<Timestamp>>,
+    pub(crate) sequencer: Mutex<Sequencer>,
+}
+
+/// What only one at a time may touch: commits, splits, merges, collection. Its lock is the commit
+/// lock.
+#[derive(Debug)]
+pub(crate) struct Sequencer {
+    pub(crate) recent: Recent,
+    pub(crate) graveyard: Graveyard,
+    pub(crate) unresolved: BTreeMap<TxnId, Unresolved>,
+    /// Transactions whose rollback records are kept, oldest first.
+    pub(crate) rolled_back: VecDeque<Owner>,
+    /// Engines of split or merged partitions may go once the horizon is here.
+    pub(crate) sweep_after: Option<Timestamp>,
+}
+
+/// What a count of a partition found.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Rows, bytes and tombstones.
+    pub totals: Totals,
+    /// How they are spread over the keys.
+    pub histogram: Histogram,
+}
+
+impl Store {
+    /// Opens the tables of a placement, and settles what a crash left half done.
+    pub fn open(options: Options) -> Result<Arc<Self>> {
+        let Options {
+            placement,
+            clock,
+            random,
+            timestamps,
+            fatality,
+            history_bytes_max,
+        } = options;
+        let timestamps =
+            timestamps.unwrap_or_else(|| Arc::new(HybridTimestamps::new(Arc::clone(&clock))));
+        let directory = Directory::load(Arc::clone(&placement), Arc::clone(&clock))?;
+        let store = Self {
+            placement,
+            clock,
+            random,
+            timestamps,
+            fatality,
+            directory,
+            engines: Engines::default(),
+            active: Arc::default(),
+            history: History::new(history_bytes_max),
+            queue: Queue::new(),
+            sequencer: Mutex::new(Sequencer {
+                recent: Recent::new(RECENT_KEYS_MAX),
+                graveyard: Graveyard::default(),
+                unresolved: BTreeMap::new(),
+                rolled_back: VecDeque::new(),
+                sweep_after: None,
+            }),
+        };
+        store.bring_up()?;
+        Ok(Arc::new(store))
+    }
+
+    fn bring_up(&self) -> Result<()> {
+        let mut sequencer = self.sequencer.lock();
+        let start = Timestamp::default();
+        let meta = self.placement.open(EngineId::META)?;
+        self.engines.install(EngineId::META, meta, start)?;
+        for table in self.directory.tables() {
+            for partition in self.directory.map(table)?.partitions() {
+                let engine = partition.descriptor.engine;
+                if self.engines.get(engine).is_err() {
+                    self.engines
+                        .install(engine, self.placement.open(engine)?, start)?;
+                }
+                let counts = partition.counters.counts();
+                self.timestamps.observe(Timestamp(counts.last_commit()));
+                if counts.totals().tombstones > 0 || !counts.exact() {
+                    let range = partition.descriptor.range.clone();
+                    sequencer.graveyard.sweep_later(table, range);
+                }
+            }
+        }
+        for slot in self.engines.all() {
+            self.adopt_intents(&mut sequencer, &slot)?;
+        }
+        for slot in self.engines.all() {
+            for owner in slot.orphan_owners() {
+                self.resolve_locked(&mut sequencer, owner)?;
+            }
+        }
+        for slot in self.engines.all() {
+            forget_fates(&slot)?;
+        }
+        self.active.advance(self.timestamps.next(), &[], |_| ());
+        Ok(())
+    }
+
+    /// Finds the intents that lie in an engine; none of them has a coordinator.
+    fn adopt_intents(&self, sequencer: &mut Sequencer, slot: &Slot) -> Result<()> {
+        let snapshot = slot.snapshot()?;
+        for pair in snapshot.scan(INTENT_SPACE, &KeyRange::all(), Direction::Ascending)? {
+            let (place, bytes) = pair?;
+            let damaged = || Error::DamagedRecord {
+                what: "the key of an intent".to_owned(),
+            };
+            let (table, key) = split_table_key(&place).ok_or_else(damaged)?;
+            let owner = Intent::decode(table, &key, &bytes)?.owner;
+            self.timestamps.observe(Timestamp(owner.txn.0));
+            slot.add_orphan(table, key, owner);
+            let unresolved = sequencer
+                .unresolved
+                .entry(owner.txn)
+                .or_insert_with(|| Unresolved {
+                    primary: owner.primary,
+                    waiting: Default::default(),
+                });
+            unresolved.waiting.insert(slot.id);
+        }
+        Ok(())
+    }
+
+    /// A read-only view of everything committed so far.
+    pub fn view(self: &Arc<Self>) -> Arc<View> {
+        Arc::new(View::new(Arc::clone(self), false))
+    }
+
+    /// A transaction that may write.
+    pub fn begin(self: &Arc<Self>) -> Transaction {
+        Transaction::new(Arc::new(View::new(Arc::clone(self), true)))
+    }
+
+    /// The partitions of a table, now.
+    pub fn map(&self, table: TableId) -> Result<Arc<Map>> {
+        Ok(self.directory.map(table)?)
+    }
+
+    /// The tables there are.
+    pub fn tables(&self) -> Vec<TableId> {
+        self.directory.tables()
+    }
+
+    /// A number that was never used for a table, partition or engine.
+    pub fn fresh_id(&self) -> Result<u64> {
+        Ok(self.directory.fresh_id()?)
+    }
+
+    /// Makes a table, split at the given keys. `record` describes it to the layer above.
+    pub fn create_table(&self, table: TableId, split_keys: &[Bytes], record: Bytes) -> Result<()> {
+        let _sequencer = self.sequencer.lock();
+        let mut batch = Batch::new();
+        batch.put(META_SPACE, record_key(table), record);
+        let map = self.directory.create_table_with(table, split_keys, batch)?;
+        self.install_missing(map.partitions(), 0)
+    }
+
+    /// The records of all tables.
+    pub fn records(&self) -> Result<Vec<(TableId, Bytes)>> {
+        let snapshot = self.engines.get(EngineId::META)?.snapshot()?;
+        let mut records = Vec::new();
+        let range = prefix_range(CATALOG_PREFIX);
+        for pair in snapshot.scan(META_SPACE, &range, Direction::Ascending)? {
+            let (key, record) = pair?;
+            let damaged = || Error::DamagedRecord {
+                what: "the key of a table's record".to_owned(),
+            };
+            let id = key
+                .get(1..)
+                .and_then(|id| <[u8; 8]>::try_from(id).ok())
+                .ok_or_else(damaged)?;
+            records.push((TableId(u64::from_be_bytes(id)), record));
+        }
+        Ok(records)
+    }
+
+    /// Drops a table with all its rows and its record.
+    pub fn drop_table(&self, table: TableId) -> Result<()> {
+        let mut sequencer = self.sequencer.lock();
+        self.check_quiet(&sequencer, "dropping a table")?;
+        let map = self.directory.map(table)?;
+        let mut batch = Batch::new();
+        batch.remove(META_SPACE, record_key(table));
+        self.directory.drop_table_with(table, batch)?;
+        self.retire(&mut sequencer, map.partitions());
+        Ok(())
+    }
+
+    /// Splits a partition at a key. `left` is the share of its rows thought to lie below.
+    pub fn split(
+        &self,
+        table: TableId,
+        partition: PartitionId,
+        at: &[u8],
+        left: Share,
+    ) -> Result<[PartitionId; 2]> {
+        let mut sequencer = self.sequencer.lock();
+        self.check_quiet(&sequencer, "a split")?;
+        let old = self.directory.map(table)?.get(partition).cloned();
+        let new = self.directory.split(table, partition, at, left)?;
+        self.replace(&mut sequencer, old.as_slice(), &new)?;
+        Ok(new.map(|partition| partition.descriptor.id))
+    }
+
+    /// Merges neighbouring partitions, named in key order.
+    pub fn merge(&self, table: TableId, partitions: &[PartitionId]) -> Result<PartitionId> {
+        let mut sequencer = self.sequencer.lock();
+        self.check_quiet(&sequencer, "a merge")?;
+        let map = self.directory.map(table)?;
+        let old: Vec<_> = partitions
+            .iter()
+            .filter_map(|id| map.get(*id).cloned())
+            .collect();
+        let new = self.directory.merge(table, partitions)?;
+        let id = new.descriptor.id;
+        self.replace(&mut sequencer, &old, &[new])?;
+        Ok(id)
+    }
+
+    /// Puts the engines of new partitions into service, and takes those of the old ones out of it.
+    fn replace(
+        &self,
+        sequencer: &mut Sequencer,
+        old: &[Arc<Partition>],
+        new: &[Arc<Partition>],
+    ) -> Result<()> {
+        let engines = old
+            .iter()
+            .filter_map(|one| self.engines.get(one.descriptor.engine).ok());
+        let spilled = engines.map(|slot| slot.spilled()).sum();
+        self.install_missing(new, spilled)?;
+        self.retire(sequencer, old);
+        Ok(())
+    }
+
+    fn install_missing(&self, partitions: &[Arc<Partition>], spilled: usize) -> Result<()> {
+        for partition in partitions {
+            let engine = partition.descriptor.engine;
+            if self.engines.get(engine).is_err() {
+                self.engines
+                    .install_copy(engine, self.placement.open(engine)?, spilled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the engines of partitions that are no more out of service. They are discarded when the
+    /// readers that may still use them are gone.
+    fn retire(&self, sequencer: &mut Sequencer, partitions: &[Arc<Partition>]) {
+        for partition in partitions {
+            let engine = partition.descriptor.engine;
+            if engine != EngineId::META {
+                self.engines.remove(engine);
+                let now = self.timestamps.next();
+                self.active.advance(now, &[], |_| ());
+                sequencer.sweep_after = Some(now);
+            }
+        }
+    }
+
+    /// An error while an engine is down or a commit across engines is unresolved: what a change of
+    /// the map would copy might not be all there is.
+    fn check_quiet(&self, sequencer: &Sequencer, what: &'static str) -> Result<()> {
+        let busy = |cause: String| Err(Error::Busy { what, cause });
+        if let Some((txn, unresolved)) = sequencer.unresolved.first_key_value() {
+            return busy(format!(
+                "{txn}, recorded on {}, is not settled",
+                unresolved.primary
+            ));
+        }
+        for slot in self.engines.all() {
+            // An empty write tells whether the engine still takes any.
+            if slot.is_down()
+                || slot
+                    .engine
+                    .write(Batch::new(), Durability::Buffered)
+                    .is_err()
+            {
+                return busy(format!("{} has to be reopened", slot.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// The engines that failed and have to be opened again.
+    pub fn engines_down(&self) -> Vec<EngineId> {
+        self.engines
+            .all()
+            .iter()
+            .filter(|slot| slot.is_down())
+            .map(|slot| slot.id)
+            .collect()
+    }
+
+    /// Opens the engine of a partition again after it failed. Transactions that read from it before
+    /// cannot commit. The metadata engine comes back only with the whole store.
+    pub fn reopen(&self, engine: EngineId) -> Result<()> {
+        let mut sequencer = self.sequencer.lock();
+        if engine == EngineId::META {
+            let cause = "the whole database has to be reopened".to_owned();
+            return Err(Error::EngineDown { engine, cause });
+        }
+        let handle = self.placement.open(engine)?;
+        let opened = self.timestamps.next();
+        let slot = self.engines.install(engine, handle, opened)?;
+        self.reload_counters(&mut sequencer, &slot)?;
+        self.adopt_intents(&mut sequencer, &slot)?;
+        self.active.advance(opened, &[], |_| ());
+        let orphans: Vec<_> = self
+            .engines
+            .all()
+            .iter()
+            .flat_map(|slot| slot.orphan_owners())
+            .collect();
+        for owner in orphans {
+            // What waits for another engine that is down stays an orphan until that one is back.
+            if self
+                .engines
+                .get(owner.primary)
+                .is_ok_and(|primary| !primary.is_down())
+            {
+                self.resolve_locked(&mut sequencer, owner)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reload_counters(&self, sequencer: &mut Sequencer, slot: &Slot) -> Result<()> {
+        for table in self.directory.tables() {
+            for partition in self.directory.map(table)?.partitions() {
+                let Partition {
+                    descriptor,
+                    counters,
+                    ..
+                } = partition.as_ref();
+                if descriptor.engine != slot.id {
+                    continue;
+                }
+                let missing = || Error::DamagedRecord {
+                    what: format!("the counters of {}", descriptor.id),
+                };
+                let record = slot.get(META_SPACE, &counters_key(descriptor.id))?;
+                let counts = Counts::decode(descriptor.id, &record.ok_or_else(missing)?)?;
+                counters.reload(counts);
+                sequencer
+                    .graveyard
+                    .sweep_later(table, descriptor.range.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a partition by reading all of it at one instant. If its counters were estimates they
+    /// are exact afterwards. Commits go on meanwhile.
+    pub fn measure(&self, table: TableId, partition: PartitionId) -> Result<Measured> {
+        let no_such = || partitions::Error::NoSuchPartition { table, partition };
+        let (one, slot, since, snapshot) = {
+            let _sequencer = self.sequencer.lock();
+            let one = self
+                .directory
+                .map(table)?
+                .get(partition)
+                .cloned()
+                .ok_or_else(no_such)?;
+            let slot = self.engines.get(one.descriptor.engine)?;
+            let inexact = !one.counters.counts().exact();
+            let since = inexact.then(|| one.counters.begin_recount());
+            let snapshot = slot.snapshot()?;
+            (one, slot, since, snapshot)
+        };
+        let mut totals = Totals::default();
+        let mut histogram = Histogram::new();
+        let range = &one.descriptor.range;
+        for pair in snapshot.scan(table_space(table), range, Direction::Ascending)? {
+            let (key, bytes) = pair?;
+            let row = Version::decode(table, &key, &bytes)?.row;
+            let size = bytes_of(&key, row.as_deref().unwrap_or_default());
+            totals.bytes += size;
+            totals.rows += u64::from(row.is_some());
+            totals.tombstones += u64::from(row.is_none());
+            histogram.add(&key, size);
+        }
+        if let Some(since) = since {
+            self.set_exact(&one, &slot, since, totals)?;
+        }
+        Ok(Measured { totals, histogram })
+    }
+
+    fn set_exact(&self, one: &Partition, slot: &Slot, since: u64, totals: Totals) -> Result<()> {
+        let _sequencer = self.sequencer.lock();
+        // A split or merge meanwhile made the count worthless.
+        let Descriptor { id, table, .. } = one.descriptor;
+        if self.directory.map(table)?.get(id).is_some() && one.counters.set_exact(since, totals) {
+            slot.check_writable()?;
+            let mut batch = Batch::new();
+            batch.put(META_SPACE, counters_key(id), one.counters.counts().encode());
+            slot.engine.write(batch, Durability::Buffered)?;
+        }
+        Ok(())
+    }
+
+    /// Makes every commit so far durable, also those that did not ask for it.
+    pub fn sync(&self) -> Result<()> {
+        let _sequencer = self.sequencer.lock();
+        for slot in self.engines.all() {
+            if let Err(error) = slot.engine.sync() {
+                slot.fail(self.active.watermark(), &error.to_string());
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn record_key(table: TableId) -> Bytes {
+    let mut key = vec![CATALOG_PREFIX];
+    key.extend_from_slice(&table.0.to_be_bytes());
+    key.into()
+}
+
+/// Removes the records of transactions that left no intents behind.
+fn forget_fates(slot: &Slot) -> Result<()> {
+    let snapshot = slot.snapshot()?;
+    let mut batch = Batch::new();
+    let records = prefix_range(TRANSACTION_PREFIX);
+    for pair in snapshot.scan(META_SPACE, &records, Direction::Ascending)? {
+        batch.remove(META_SPACE, pair?.0);
+    }
+    Ok(slot.engine.write(batch, Durability::Buffered)?)
+}

@@ -1,0 +1,294 @@
+//! Reading at a snapshot: [`View`], alone for read-only work or inside a transaction.
+//!
+//! ```text
+//!   get(key) ── own writes? ─► map ─► partition ─► engine ── newest version ≤ snapshot? ─► row
+//!                                                    │ no: it is newer
+//!                                                    └─► history in memory, then on disk ─► row
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use partitions::spaces::{HISTORY_SPACE, table_space};
+use partitions::{AccessKind, Partition, PartitionId, TableId};
+use storage::{Bytes, Direction, KeyRange};
+
+use crate::active::Reading;
+use crate::engines::Slot;
+use crate::footprint::{Footprints, Touch};
+use crate::reads::{Found, RangeTicket, Reads};
+use crate::scan::Scan;
+use crate::version::{Replaced, Version};
+use crate::{Error, Result, Store, Timestamp};
+
+/// How often a read looks at the map again when a split or merge moved the partition meanwhile.
+const ROUTE_ATTEMPTS_MAX: usize = 8;
+
+/// The database as of one timestamp. Never waits for a writer and is never refused because of one.
+pub struct View {
+    store: Arc<Store>,
+    reading: Reading,
+    /// Whether accesses are timed.
+    sampled: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    tracking: Tracking,
+    footprints: Footprints,
+}
+
+/// Whether reads are remembered for validation.
+enum Tracking {
+    /// A read-only view: nothing to validate.
+    Off,
+    /// A transaction that may commit writes.
+    On(Reads),
+    /// The transaction has ended: further reads would go unvalidated and are refused.
+    Ended,
+}
+
+impl fmt::Debug for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("View")
+            .field("at", &self.at())
+            .finish_non_exhaustive()
+    }
+}
+
+impl View {
+    pub(crate) fn new(store: Arc<Store>, tracked: bool) -> Self {
+        let reading = store.active.read();
+        let footprints = Footprints::new(store.random.as_ref());
+        let sampled = footprints.sampled();
+        let tracking = if tracked {
+            Tracking::On(Reads::default())
+        } else {
+            Tracking::Off
+        };
+        Self {
+            store,
+            reading,
+            sampled,
+            state: Mutex::new(State {
+                tracking,
+                footprints,
+            }),
+        }
+    }
+
+    /// The snapshot's timestamp.
+    pub fn at(&self) -> Timestamp {
+        self.reading.at()
+    }
+
+    /// The partitions read so far.
+    pub fn partitions(&self) -> Vec<PartitionId> {
+        self.state.lock().footprints.partitions()
+    }
+
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// The row under `key`, if there was one at the snapshot.
+    pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
+        let started = self.start_clock();
+        let (partition, slot) = self.locate(table, key)?;
+        let newest = newest_version(&slot, table, key)?;
+        let row = match &newest {
+            Some(version) if version.at <= self.at() => version.row.clone(),
+            Some(_) => self.older(&slot, table, key)?,
+            None => None,
+        };
+        let touch = Touch {
+            kind: AccessKind::Read,
+            key,
+            upper: None,
+            rows: 1,
+            bytes: row.as_ref().map_or(0, |row| bytes_of(key, row)),
+            took: self.elapsed(started),
+        };
+        let mut state = self.state.lock();
+        state.footprints.add(&partition, &touch);
+        match &mut state.tracking {
+            Tracking::Off => {}
+            Tracking::On(reads) => {
+                reads.engine(slot.id, slot.life);
+                reads.point(table, key, newest);
+            }
+            Tracking::Ended => return Err(Error::Ended),
+        }
+        Ok(row)
+    }
+
+    /// The rows of a range in key order, or in reverse.
+    pub fn scan(
+        self: &Arc<Self>,
+        table: TableId,
+        range: &KeyRange,
+        direction: Direction,
+    ) -> Result<Scan> {
+        Scan::open(Arc::clone(self), table, range, direction, Vec::new())
+    }
+
+    /// The partition that holds `key` and the engine that holds the partition, ready to be read.
+    fn locate(&self, table: TableId, key: &[u8]) -> Result<(Arc<Partition>, Arc<Slot>)> {
+        for _ in 0..ROUTE_ATTEMPTS_MAX {
+            let map = self.store.directory.map(table)?;
+            let partition = map.route(key);
+            // A split or merge may have taken the engine away between the two look-ups.
+            let Ok(slot) = self.store.engines.get(partition.descriptor.engine) else {
+                continue;
+            };
+            if let Some(txn) = slot.orphan(table, key) {
+                self.store.resolve(txn)?;
+                continue;
+            }
+            slot.check_readable(self.at())?;
+            return Ok((Arc::clone(partition), slot));
+        }
+        Err(unsettled())
+    }
+
+    /// The partitions of a range with their engines, in key order, ready to be read.
+    pub(crate) fn locate_range(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+    ) -> Result<Vec<(Arc<Partition>, Arc<Slot>)>> {
+        for _ in 0..ROUTE_ATTEMPTS_MAX {
+            let map = self.store.directory.map(table)?;
+            let mut found = Vec::new();
+            for partition in map.overlapping(range) {
+                let Ok(slot) = self.store.engines.get(partition.descriptor.engine) else {
+                    break;
+                };
+                if let Some(txn) = slot.orphan_in(table, range) {
+                    self.store.resolve(txn)?;
+                    break;
+                }
+                slot.check_readable(self.at())?;
+                found.push((Arc::clone(partition), slot));
+            }
+            if found.len() == map.overlapping(range).len() {
+                return Ok(found);
+            }
+        }
+        Err(unsettled())
+    }
+
+    /// The row as of the snapshot, when the newest version is newer than that.
+    pub(crate) fn older(&self, slot: &Slot, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
+        if let Some(row) = self.store.history.find(table, key, self.at()) {
+            return Ok(Some(row));
+        }
+        if slot.spilled() == 0 {
+            return Ok(None);
+        }
+        // Of the versions at or before the snapshot, the newest comes first.
+        let lower = Replaced::place(table, key, self.at());
+        let upper = Replaced::place(table, key, Timestamp(0));
+        let range = KeyRange {
+            upper: KeyRange::point(&upper).upper,
+            lower,
+        };
+        let snapshot = slot.snapshot()?;
+        for pair in snapshot.scan(HISTORY_SPACE, &range, Direction::Ascending)? {
+            let (place, value) = pair?;
+            let damaged = || Error::Damaged {
+                what: "replaced version",
+                table,
+                key: Bytes::copy_from_slice(key),
+                detail: "it does not decode".to_owned(),
+            };
+            let (_, of, replaced) = Replaced::decode(&place, &value).ok_or_else(damaged)?;
+            // Keys that begin with this key may lie between its versions.
+            if of == key {
+                return Ok((self.at() < replaced.until).then_some(replaced.row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Remembers that a range will be read, before any of it is.
+    pub(crate) fn track_range(
+        &self,
+        table: TableId,
+        range: &KeyRange,
+        slots: &[(Arc<Partition>, Arc<Slot>)],
+    ) -> Result<Option<RangeTicket>> {
+        match &mut self.state.lock().tracking {
+            Tracking::Off => Ok(None),
+            Tracking::Ended => Err(Error::Ended),
+            Tracking::On(reads) => {
+                for (_, slot) in slots {
+                    reads.engine(slot.id, slot.life);
+                }
+                Ok(Some(reads.range(table, range.clone())))
+            }
+        }
+    }
+
+    pub(crate) fn narrow_range(&self, ticket: RangeTicket, seen: KeyRange) {
+        if let Tracking::On(reads) = &mut self.state.lock().tracking {
+            reads.narrow(ticket, seen);
+        }
+    }
+
+    pub(crate) fn touch(&self, partition: &Arc<Partition>, touch: &Touch<'_>) {
+        self.state.lock().footprints.add(partition, touch);
+    }
+
+    /// Ends tracking and hands over what was read. Later reads through this view are refused.
+    pub(crate) fn end(&self) -> Reads {
+        match std::mem::replace(&mut self.state.lock().tracking, Tracking::Ended) {
+            Tracking::On(reads) => reads,
+            Tracking::Off | Tracking::Ended => Reads::default(),
+        }
+    }
+
+    /// The time now, if this transaction is one whose accesses are timed.
+    pub(crate) fn start_clock(&self) -> Option<Duration> {
+        self.sampled.then(|| self.store.clock.monotonic())
+    }
+
+    pub(crate) fn elapsed(&self, started: Option<Duration>) -> Duration {
+        started.map_or(Duration::ZERO, |then| {
+            self.store.clock.monotonic().saturating_sub(then)
+        })
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let now_us = self.store.clock.now_us();
+        let random = self.store.random.as_ref();
+        self.state
+            .get_mut()
+            .footprints
+            .report(self.reading.at().0, now_us, random);
+    }
+}
+
+/// The newest version of a row, whatever the snapshot.
+pub(crate) fn newest_version(slot: &Slot, table: TableId, key: &[u8]) -> Result<Found> {
+    let bytes = slot.get(table_space(table), key)?;
+    bytes
+        .map(|bytes| Version::decode(table, key, &bytes))
+        .transpose()
+}
+
+/// What a row counts for in bytes.
+pub(crate) fn bytes_of(key: &[u8], row: &[u8]) -> u64 {
+    u64::try_from(key.len() + row.len()).unwrap_or(u64::MAX)
+}
+
+fn unsettled() -> Error {
+    Error::Busy {
+        what: "the read",
+        cause: "its partition keeps moving".to_owned(),
+    }
+}
