@@ -57,6 +57,12 @@ impl Database {
         Ok(map.partitions().iter().map(describe).collect())
     }
 
+    /// The partition that holds the row with this key, or would.
+    pub fn partition_of(&self, table: &Table, key: &[Value]) -> Result<PartitionId> {
+        let key = table.schema().encode_key(key)?;
+        Ok(self.store.map(table.id())?.route(&key).descriptor.id)
+    }
+
     /// Splits the partition that holds a key there: the key begins the right half. It may name the
     /// first key columns only. Moves no rows on a shared engine, and no request fails.
     pub fn split(&self, table: &Table, at: &[Value]) -> Result<[PartitionId; 2]> {

@@ -157,6 +157,8 @@ fn storage_kind(error: &storage::Error) -> Kind {
         | storage::Error::DiskFull { .. }
         | storage::Error::Io { .. } => Kind::Unavailable,
         storage::Error::Damaged { .. } => Kind::Corrupt,
+        // The space of a table that was dropped while somebody read it.
+        storage::Error::NoSuchSpace(_) => Kind::NotFound,
         _ => Kind::Internal,
     }
 }

@@ -113,6 +113,7 @@ impl Directory {
         let next = disk::read_next_id(view.as_ref())?;
         let mut maps = Maps::new();
         for (table, partitions) in disk::read_partitions(view.as_ref(), placement.as_ref())? {
+            disk::check_next_id(next, &partitions)?;
             maps.insert(
                 table,
                 Entry::Known(Arc::new(Map::from_disk(table, partitions)?)),
@@ -201,7 +202,8 @@ impl Directory {
         Ok(map)
     }
 
-    /// Drops a table's partitions with all their rows.
+    /// Drops a table's partitions with all their rows. If only the freeing of its space fails, that
+    /// is the answer, the table is gone all the same, and the next load frees the space.
     pub fn drop_table(&self, table: TableId) -> Result<()> {
         self.drop_table_with(table, Batch::new())
     }
@@ -310,6 +312,7 @@ impl Directory {
         // A poisoned engine's list may be older than the one on its medium.
         self.meta.write(Batch::new(), Durability::Synced)?;
         let unused = disk::read_unused_engines(self.meta.snapshot()?.as_ref())?;
+        self.check_unused(&unused)?;
         for id in &unused {
             self.placement.discard(*id)?;
             let mut batch = Batch::new();
@@ -317,6 +320,21 @@ impl Directory {
             self.meta.write(batch, Durability::Synced)?;
         }
         Ok(unused.len())
+    }
+
+    /// Nothing is discarded on the word of a damaged list.
+    fn check_unused(&self, unused: &[EngineId]) -> Result<()> {
+        for entry in self.maps.load().values() {
+            let Entry::Known(map) = entry else { continue };
+            for one in map.partitions() {
+                let Descriptor { id, engine, .. } = one.descriptor;
+                if unused.contains(&engine) {
+                    let detail = format!("it names {engine}, which holds {id}");
+                    return Err(Error::corrupt("the list of unused engines", detail));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn make(&self, table: TableId, range: KeyRange, generation: u64, ids: &mut Ids) -> Descriptor {

@@ -29,8 +29,8 @@
 //!   0x02    table: 8  partition: 8   descriptor of a partition       META           partitions
 //!   0x03    partition: 8             counters of a partition         its partition  partitions
 //!   0x04    engine: 8                an engine no partition uses     META           partitions
-//!   0x10    chosen by the catalog    tables, columns, sequences      META           sql
-//!   0x20    chosen by txn            transaction records             META           txn
+//!   0x10    table: 8                 what a table's columns are      META           sql
+//!   0x20    transaction: 8           fate of a commit over engines   its primary    txn
 //! ```
 //!
 //! A record that is not listed here does not exist; a new kind takes a new prefix in this file.

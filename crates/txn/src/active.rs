@@ -39,6 +39,15 @@ impl State {
             .copied()
             .unwrap_or(self.watermark)
     }
+
+    /// The oldest snapshot in use by others than `own`.
+    fn oldest(&self, own: &[Timestamp]) -> Option<Timestamp> {
+        let others = self.readers.iter().find(|(at, readers)| {
+            let ours = own.iter().filter(|own| own == at).count();
+            **readers > ours
+        });
+        others.map(|(at, _)| *at)
+    }
 }
 
 /// Keeps a snapshot readable until dropped.
@@ -83,6 +92,11 @@ impl Active {
         self.state.lock().horizon()
     }
 
+    /// The oldest snapshot in use, not counting `own`.
+    pub(crate) fn oldest(&self, own: &[Timestamp]) -> Option<Timestamp> {
+        self.state.lock().oldest(own)
+    }
+
     /// The timestamp at which new snapshots start.
     pub(crate) fn watermark(&self) -> Timestamp {
         self.state.lock().watermark
@@ -98,11 +112,7 @@ impl Active {
         remember: impl FnOnce(Option<Timestamp>),
     ) {
         let mut state = self.state.lock();
-        let others = state.readers.iter().find(|(at, readers)| {
-            let ours = own.iter().filter(|own| own == at).count();
-            **readers > ours
-        });
-        remember(others.map(|(at, _)| *at));
+        remember(state.oldest(own));
         state.watermark = state.watermark.max(watermark);
     }
 }

@@ -29,6 +29,9 @@ use crate::version::Version;
 use crate::view::newest_version;
 use crate::{Error, Result, Store, Timestamp};
 
+/// How many changed keys a group may have and still hope that nobody needs to know of them.
+const UNREMEMBERED_KEYS_MAX: usize = 4096;
+
 /// One row that a transaction wants written.
 #[derive(Debug)]
 pub(crate) struct Write {
@@ -84,6 +87,10 @@ impl Store {
     }
 
     /// Makes the group visible to new snapshots, and remembers for the older ones what changed.
+    ///
+    /// If nobody reads at an older snapshot, there is nothing to remember. Somebody may begin to
+    /// between the look and the moment the watermark rises; a large group is remembered in any case,
+    /// because that moment must be short.
     fn publish(
         &self,
         sequencer: &mut Sequencer,
@@ -92,15 +99,20 @@ impl Store {
         applied: Timestamp,
     ) {
         let recent = &mut sequencer.recent;
-        self.active.advance(applied, own, |oldest| match oldest {
-            None => recent.forget(Timestamp(u64::MAX)),
-            Some(oldest) => {
-                recent.forget(oldest);
-                for (table, key, at) in changed {
-                    recent.record(table, key, at);
-                }
+        let mut changed = Some(changed);
+        let large = changed
+            .as_ref()
+            .is_some_and(|keys| keys.len() > UNREMEMBERED_KEYS_MAX);
+        if large || self.active.oldest(own).is_some() {
+            recent.record_all(changed.take());
+        }
+        self.active.advance(applied, own, |oldest| {
+            if oldest.is_some() {
+                recent.record_all(changed.take());
             }
         });
+        let horizon = self.active.oldest(own).unwrap_or(applied);
+        recent.forget(horizon);
         self.history.forget(self.active.horizon());
         self.spill();
     }

@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use partitions::TableId;
 use partitions::spaces::{HISTORY_SPACE, INTENT_SPACE, META_SPACE};
-use storage::{Bytes, Engine, EngineId, KeyRange, Snapshot, SpaceId};
+use storage::{Bytes, Direction, Engine, EngineId, KeyRange, Snapshot, SpaceId};
 
 use crate::intent::{Owner, TxnId};
 use crate::{Error, Result, Timestamp};
@@ -223,8 +223,13 @@ impl Engines {
     ) -> Result<Arc<Slot>> {
         engine.create_space(META_SPACE)?;
         engine.create_space(INTENT_SPACE)?;
-        engine.drop_space(HISTORY_SPACE)?;
         engine.create_space(HISTORY_SPACE)?;
+        let snapshot = engine.snapshot()?;
+        let mut history = snapshot.scan(HISTORY_SPACE, &KeyRange::all(), Direction::Ascending)?;
+        if history.next().is_some() {
+            engine.drop_space(HISTORY_SPACE)?;
+            engine.create_space(HISTORY_SPACE)?;
+        }
         let life = self.slots.load().get(&id).map_or(1, |slot| slot.life + 1);
         let slot = Arc::new(Slot::new(id, engine, life, opened));
         self.put(&slot);

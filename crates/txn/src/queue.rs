@@ -18,7 +18,10 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 /// How many commits one group may hold.
-pub(crate) const GROUP_COMMITS_MAX: usize = 1024;
+const GROUP_COMMITS_MAX: usize = 1024;
+
+/// How many bytes the commits of one group may write, unless one alone writes more.
+const GROUP_BYTES_MAX: usize = 16 << 20;
 
 /// The line of commits waiting to be written.
 #[derive(Debug)]
@@ -28,8 +31,15 @@ pub(crate) struct Queue<R, O> {
 
 #[derive(Debug)]
 struct Line<R, O> {
-    waiting: VecDeque<(R, Arc<Ticket<O>>)>,
+    waiting: VecDeque<Waiting<R, O>>,
     led: bool,
+}
+
+#[derive(Debug)]
+struct Waiting<R, O> {
+    request: R,
+    bytes: usize,
+    ticket: Arc<Ticket<O>>,
 }
 
 #[derive(Debug)]
@@ -79,13 +89,23 @@ impl<R, O> Queue<R, O> {
         }
     }
 
-    /// Waits for the outcome of `request`. `lead` is called for a whole group, if this thread leads
+    /// Waits for the outcome of `request`, which writes so many bytes. `lead` is called for a whole group, if this thread leads
     /// one, and answers with an outcome for each request in order. `None` if a leader panicked.
-    pub(crate) fn submit(&self, request: R, lead: impl FnOnce(Vec<R>) -> Vec<O>) -> Option<O> {
+    pub(crate) fn submit(
+        &self,
+        request: R,
+        bytes: usize,
+        lead: impl FnOnce(Vec<R>) -> Vec<O>,
+    ) -> Option<O> {
         let ticket = Ticket::new();
         let leads = {
             let mut line = self.line.lock();
-            line.waiting.push_back((request, Arc::clone(&ticket)));
+            let ticket = Arc::clone(&ticket);
+            line.waiting.push_back(Waiting {
+                request,
+                bytes,
+                ticket,
+            });
             !std::mem::replace(&mut line.led, true)
         };
         if !leads {
@@ -103,11 +123,7 @@ impl<R, O> Queue<R, O> {
     }
 
     fn lead_group(&self, lead: impl FnOnce(Vec<R>) -> Vec<O>) {
-        let (requests, tickets): (Vec<R>, Vec<_>) = {
-            let mut line = self.line.lock();
-            let count = line.waiting.len().min(GROUP_COMMITS_MAX);
-            line.waiting.drain(..count).unzip()
-        };
+        let (requests, tickets) = self.line.lock().next_group();
         let mut leadership = Leadership {
             queue: self,
             tickets,
@@ -128,9 +144,27 @@ impl<R, O> Queue<R, O> {
     fn appoint_next(&self) {
         let mut line = self.line.lock();
         match line.waiting.front() {
-            Some((_, ticket)) => ticket.set(Turn::Lead),
+            Some(next) => next.ticket.set(Turn::Lead),
             None => line.led = false,
         }
+    }
+}
+
+impl<R, O> Line<R, O> {
+    /// The first in line, and those behind it that still fit.
+    fn next_group(&mut self) -> (Vec<R>, Vec<Arc<Ticket<O>>>) {
+        let mut requests = Vec::new();
+        let mut tickets = Vec::new();
+        let mut bytes = 0;
+        while let Some(next) = self.waiting.pop_front_if(|next| {
+            requests.is_empty()
+                || (requests.len() < GROUP_COMMITS_MAX && bytes + next.bytes <= GROUP_BYTES_MAX)
+        }) {
+            bytes += next.bytes;
+            requests.push(next.request);
+            tickets.push(next.ticket);
+        }
+        (requests, tickets)
     }
 }
 
@@ -164,7 +198,7 @@ mod tests {
         let (entered, gathered) = (Barrier::new(2), Barrier::new(2));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                queue.submit(100, |group| {
+                queue.submit(100, 1, |group| {
                     entered.wait();
                     gathered.wait();
                     groups.fetch_add(1, Ordering::SeqCst);
@@ -180,7 +214,7 @@ mod tests {
                             groups.fetch_add(1, Ordering::SeqCst);
                             group.into_iter().map(|n| n * 2).collect()
                         };
-                        queue.submit(number, lead)
+                        queue.submit(number, 1, lead)
                     })
                 })
                 .collect();
@@ -196,11 +230,30 @@ mod tests {
     }
 
     #[test]
+    fn a_group_ends_where_its_bytes_would_pass_the_limit() {
+        let mut line: Line<u8, ()> = Line {
+            waiting: VecDeque::new(),
+            led: true,
+        };
+        for (request, bytes) in [(1, GROUP_BYTES_MAX * 2), (2, GROUP_BYTES_MAX), (3, 1)] {
+            line.waiting.push_back(Waiting {
+                request,
+                bytes,
+                ticket: Ticket::new(),
+            });
+        }
+        assert_eq!(line.next_group().0, [1], "one alone may be larger");
+        assert_eq!(line.next_group().0, [2]);
+        assert_eq!(line.next_group().0, [3]);
+    }
+
+    #[test]
     fn a_leader_that_panics_strands_nobody() {
         let queue: Queue<u8, u8> = Queue::new();
-        let lost =
-            std::panic::catch_unwind(AssertUnwindSafe(|| queue.submit(1, |_| panic!("as asked"))));
+        let lost = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            queue.submit(1, 1, |_| panic!("as asked"))
+        }));
         assert!(lost.is_err());
-        assert_eq!(queue.submit(2, |group| group), Some(2));
+        assert_eq!(queue.submit(2, 1, |group| group), Some(2));
     }
 }

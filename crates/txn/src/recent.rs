@@ -16,7 +16,7 @@ use storage::{Bytes, KeyRange};
 use crate::Timestamp;
 
 /// How many changed keys are remembered.
-pub(crate) const RECENT_KEYS_MAX: usize = 1 << 20;
+pub(crate) const RECENT_KEYS_MAX: usize = 1 << 19;
 
 /// The keys that changed since the horizon.
 #[derive(Debug)]
@@ -53,6 +53,13 @@ impl Recent {
             if let Some(at) = self.forget_oldest() {
                 self.floor = self.floor.max(at);
             }
+        }
+    }
+
+    /// Remembers all of a group's changes, in the order of their timestamps.
+    pub(crate) fn record_all(&mut self, changed: Option<Vec<(TableId, Bytes, Timestamp)>>) {
+        for (table, key, at) in changed.into_iter().flatten() {
+            self.record(table, key, at);
         }
     }
 

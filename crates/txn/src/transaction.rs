@@ -98,6 +98,7 @@ impl Transaction {
             });
         }
         let store = Arc::clone(view.store());
+        let bytes = writes.bytes();
         let (writes, touched) = look_up(&view, writes, &reads)?;
         let request = Request {
             snapshot,
@@ -107,7 +108,7 @@ impl Transaction {
         };
         let outcome = store
             .queue
-            .submit(request, |group| store.commit_group(group));
+            .submit(request, bytes, |group| store.commit_group(group));
         let lost = || Error::Unknown {
             at: snapshot,
             cause: "the thread that committed it panicked".to_owned(),

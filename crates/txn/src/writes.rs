@@ -117,6 +117,10 @@ impl Writes {
         Ok(())
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -73,6 +73,20 @@ pub(super) fn read_next_id(view: &dyn Snapshot) -> Result<u64> {
     Ok(next)
 }
 
+/// A number given out twice would let two partitions share an engine and a counter.
+pub(super) fn check_next_id(next: u64, partitions: &[Arc<Partition>]) -> Result<()> {
+    let used = partitions
+        .iter()
+        .map(|one| one.descriptor.id.0.max(one.descriptor.engine.0));
+    match used.max() {
+        Some(used) if used >= next => Err(Error::corrupt(
+            "the next unused number",
+            format!("it is {next}, and {used} is in use"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Sets the number to give out next.
 pub(super) fn put_next_id(batch: &mut Batch, next: u64) {
     let mut value = vec![VERSION];

@@ -101,6 +101,42 @@ fn a_map_in_doubt_is_refused_until_it_is_loaded_again() {
     assert_eq!(world.map().unwrap().partitions().len(), 2);
 }
 
+/// Loads a table of two partitions, on an engine each, after one record was overwritten.
+fn load_damaged(key: &[u8], value: &[u8]) -> String {
+    let media = Media::new(true);
+    let clock = Arc::new(SimulatedClock::new(0));
+    let directory = Directory::load(media.placement(), clock.clone()).expect("empty media");
+    directory
+        .create_table(TABLE, &[self::key(7)])
+        .expect("nothing fails");
+    let meta = directory
+        .placement()
+        .open(EngineId::META)
+        .expect("nothing fails");
+    let mut batch = Batch::new();
+    batch.put(META_SPACE, key.to_vec(), value.to_vec());
+    meta.write(batch, Durability::Synced)
+        .expect("nothing fails");
+    let error = Directory::load(media.placement(), clock).expect_err("a damaged record");
+    assert_eq!(media.engines().len(), 3, "no engine was discarded");
+    error.to_string()
+}
+
+#[test]
+fn an_engine_in_use_is_not_discarded_and_a_number_in_use_not_given_out() {
+    let listed = [UNUSED_ENGINE_PREFIX, 0, 0, 0, 0, 0, 0, 0, 2];
+    assert_eq!(
+        load_damaged(&listed, &[1]),
+        "the list of unused engines is damaged (it names engine 2, which holds partition 2): \
+         restore it from a backup; nothing was overwritten"
+    );
+    assert_eq!(
+        load_damaged(&[NEXT_ID_PREFIX], &[1, 0, 0, 0, 0, 0, 0, 0, 2]),
+        "the next unused number is damaged (it is 2, and 2 is in use): \
+         restore it from a backup; nothing was overwritten"
+    );
+}
+
 #[test]
 fn what_a_crash_left_behind_of_tables_is_cleared_away() {
     let mut world = World::new(false);

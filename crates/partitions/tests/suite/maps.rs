@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use partitions::{Counts, Descriptor, Error, Kind, Map, Partition, PartitionId, Share};
 use proptest::prelude::*;
-use storage::env::SeededRandom;
 use storage::{EngineId, KeyRange};
 
 use crate::world::{TABLE, World};
@@ -174,28 +173,4 @@ fn a_map_with_a_gap_on_disk_is_an_error_and_of_our_own_making_a_panic() {
         Map::from_disk(TABLE, Vec::new()).is_err(),
         "no partition holds no key"
     );
-}
-
-#[test]
-#[ignore = "a measurement: cargo test --release -- --ignored"]
-fn routing_among_ten_thousand_partitions_takes_well_under_a_microsecond() {
-    use storage::env::{Clock, Random, SystemClock};
-    let key = |number: u64| {
-        let value = i64::try_from(number).unwrap();
-        Bytes::from(keys::encode_key(&[keys::Value::Int64(value), keys::Value::Int64(1)]).unwrap())
-    };
-    let world = World::new(false);
-    let bounds: Vec<Bytes> = (1..10_000).map(|number| key(number * 100)).collect();
-    let map = world.directory.create_table(TABLE, &bounds).unwrap();
-    let random = SeededRandom::new(1);
-    let wanted: Vec<Bytes> = (0..100_000).map(|_| key(random.below(1_000_000))).collect();
-    let clock = SystemClock::new();
-    let start = clock.monotonic();
-    let found: u64 = wanted
-        .iter()
-        .map(|key| map.route(key).descriptor.id.0)
-        .sum();
-    let took_ns = (clock.monotonic() - start).as_nanos() / 100_000;
-    println!("{took_ns} ns a route");
-    assert!(found > 0 && took_ns < 1000, "{took_ns} ns");
 }
