@@ -13,6 +13,9 @@ const REST: Duration = Duration::from_millis(200);
 /// How many rounds of collection follow each other without a rest.
 const ROUNDS_MAX: usize = 64;
 
+/// How long the committer waits for work before it looks whether to stop.
+const STAND_BY: Duration = Duration::from_millis(200);
+
 /// Work that goes on while the database is open. Dropping it stops the work and waits for its end.
 #[derive(Debug)]
 pub(crate) struct Background {
@@ -49,20 +52,31 @@ impl Stop {
 impl Background {
     pub(crate) fn start(store: &Arc<Store>) -> Self {
         let stop = Arc::new(Stop::default());
-        let (store, seen) = (Arc::clone(store), Arc::clone(&stop));
-        let housekeeping = std::thread::Builder::new()
-            .name("housekeeping".to_owned())
-            .spawn(move || {
-                while !seen.rest() {
-                    housekeep(&store, &seen)
-                }
-            })
-            .expect("the operating system can start one more thread");
+        let (kept, seen) = (Arc::clone(store), Arc::clone(&stop));
+        let housekeeping = thread("housekeeping", move || {
+            while !seen.rest() {
+                housekeep(&kept, &seen);
+            }
+        });
+        let (driven, seen) = (Arc::clone(store), Arc::clone(&stop));
+        let committer = thread("committer", move || {
+            while !seen.asked() {
+                driven.drive_commits(STAND_BY);
+            }
+            driven.stop_driving_commits();
+        });
         Self {
             stop,
-            threads: vec![housekeeping],
+            threads: vec![housekeeping, committer],
         }
     }
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .expect("the operating system can start one more thread")
 }
 
 impl Drop for Background {

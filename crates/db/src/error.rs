@@ -51,6 +51,15 @@ impl Error {
         self.kind
     }
 
+    /// When a commit took place if it did, for one whose outcome this error leaves open: it happened
+    /// wholly or not at all, and reading its rows again tells which. `None` if nothing happened.
+    pub fn unknown_commit(&self) -> Option<txn::Timestamp> {
+        match self.source.downcast_ref::<txn::Error>() {
+            Some(txn::Error::Unknown { at, .. }) => Some(*at),
+            _ => None,
+        }
+    }
+
     fn new(kind: Kind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self {
             kind,
@@ -103,6 +112,8 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::ValueCount { .. }
         | sql::Error::ValueType { .. }
         | sql::Error::NullValue { .. }
+        | sql::Error::OutOfRange { .. }
+        | sql::Error::CannotCast { .. }
         | sql::Error::Keys(_) => Kind::Invalid,
         sql::Error::Damaged { .. } | sql::Error::DamagedRecord { .. } => Kind::Corrupt,
         sql::Error::Txn(error) => txn_kind(error),

@@ -69,6 +69,24 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A number that the type cannot hold.
+    #[error("{value} is out of range for {kind}")]
+    OutOfRange {
+        /// The value.
+        value: String,
+        /// The type.
+        kind: keys::Type,
+    },
+    /// A value that has no meaning in the other type.
+    #[error("{value} of type {from} cannot be cast to {to}")]
+    CannotCast {
+        /// The value.
+        value: String,
+        /// Its type.
+        from: String,
+        /// The type that was wanted.
+        to: keys::Type,
+    },
     /// A row with the same key is there.
     #[error("table `{table}` has a row {key} already")]
     RowExists {

@@ -7,11 +7,13 @@
 //!
 //! Deliberately absent: partitions and engines. This crate asks `txn` and never looks below it.
 
+mod cast;
 mod catalog;
 mod error;
 mod record;
 mod schema;
 
+pub use cast::cast;
 pub use catalog::{Catalog, Table};
 pub use error::{Error, Result};
 pub use schema::{Column, NAME_CHARS_MAX, Schema};

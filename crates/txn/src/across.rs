@@ -203,9 +203,18 @@ impl<'s> Coordinator<'s> {
         let at = self.store.timestamps.next();
         let primary = self.parts.remove(0);
         let record = Fate::key(self.owner.txn);
-        if primary.slot.get(META_SPACE, &record)?.is_some() {
-            let cause = "another transaction rolled it back".to_owned();
-            return Err(Error::GivenUp { cause });
+        match primary.slot.get(META_SPACE, &record) {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                let cause = "another transaction rolled it back".to_owned();
+                return Err(Error::GivenUp { cause });
+            }
+            // Nothing is decided, and the primary's intents wait until it is opened again.
+            Err(error) => {
+                self.give_up(self.parts.len());
+                let cause = error.to_string();
+                return Err(Error::GivenUp { cause });
+            }
         }
         let mut plan = primary.rows(self.store, at);
         plan.batch
@@ -316,8 +325,14 @@ impl Store {
     }
 
     /// What became of the transaction; if that is open, it is rolled back here and now.
+    ///
+    /// An engine is split or merged away only when all that was decided on it is settled everywhere,
+    /// durably. So an intent whose primary is gone belongs to a commit that was given up, and came
+    /// back when a crash undid its removal.
     fn fate(&self, owner: Owner) -> Result<Fate> {
-        let primary = self.engines.get(owner.primary)?;
+        let Ok(primary) = self.engines.get(owner.primary) else {
+            return Ok(Fate::RolledBack);
+        };
         primary.check_writable()?;
         let key = Fate::key(owner.txn);
         if let Some(bytes) = primary.get(META_SPACE, &key)? {
@@ -394,7 +409,7 @@ mod tests {
     const TABLE: TableId = TableId(1);
 
     fn store() -> Arc<Store> {
-        let media: [MemoryMedium; 3] = Default::default();
+        let media: [MemoryMedium; 5] = Default::default();
         let open = move |id: EngineId| -> storage::Result<Arc<dyn storage::Engine>> {
             let medium = &media[usize::try_from(id.0).unwrap()];
             Ok(Arc::new(MemoryEngine::open(medium)))
@@ -449,6 +464,24 @@ mod tests {
         let late = slow.decide(&mut store.sequencer.lock()).unwrap_err();
         assert!(matches!(late, Error::GivenUp { .. }), "{late}");
         assert_eq!(rows(&store), 0);
+    }
+
+    #[test]
+    fn an_intent_whose_primary_was_split_away_is_rolled_back() {
+        let store = store();
+        coordinator(&store)
+            .prepare(&mut store.sequencer.lock())
+            .unwrap();
+        let primary = store.map(TABLE).unwrap().route(b"a").descriptor.id;
+        store
+            .split(TABLE, primary, b"c", partitions::Share::HALF)
+            .unwrap();
+        store.reopen(EngineId(2)).unwrap();
+        assert_eq!(rows(&store), 0);
+        let slot = store.engines.get(EngineId(2)).unwrap();
+        let snapshot = slot.snapshot().unwrap();
+        let intents = snapshot.scan(INTENT_SPACE, &KeyRange::all(), Direction::Ascending);
+        assert_eq!(intents.unwrap().count(), 0);
     }
 
     #[test]

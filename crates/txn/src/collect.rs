@@ -5,7 +5,7 @@
 //! restart forgets, is found again by sweeping: every partition counts its tombstones durably, so it
 //! is known which key ranges are worth a look.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use partitions::spaces::{HISTORY_SPACE, table_space};
@@ -26,7 +26,7 @@ const GRAVES_MAX: usize = 1 << 18;
 const COLLECT_KEYS_MAX: usize = 512;
 
 /// A tombstone to be removed once the horizon reaches `at`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Grave {
     pub(crate) at: Timestamp,
     pub(crate) table: TableId,
@@ -82,6 +82,13 @@ impl Graveyard {
         }
         due
     }
+
+    /// Takes back what was due and could not be removed.
+    fn put_back(&mut self, due: Vec<Grave>) {
+        for grave in due.into_iter().rev() {
+            self.graves.push_front(grave);
+        }
+    }
 }
 
 /// What a round of collection did.
@@ -96,7 +103,7 @@ pub struct Collected {
 }
 
 impl Store {
-    /// One short round of collection.
+    /// One short round of collection. Also settles what dead coordinators left behind.
     pub fn collect(&self) -> Result<Collected> {
         let horizon = self.active.horizon();
         let versions = self.collect_spilled(horizon)?;
@@ -105,12 +112,22 @@ impl Store {
         sequencer.recent.forget(horizon);
         if sequencer.sweep_after.is_some_and(|at| at <= horizon) {
             sequencer.sweep_after = None;
+            sequencer.retired.clear();
             self.directory.sweep()?;
+        }
+        if !sequencer.unresolved.is_empty() {
+            self.settle_all(&mut sequencer)?;
         }
         self.sweep(&mut sequencer)?;
         let due = sequencer.graveyard.due(horizon);
         let more = due.len() == COLLECT_KEYS_MAX || !sequencer.graveyard.unswept.is_empty();
-        let tombstones = self.bury(due)?;
+        let tombstones = match self.bury(&due) {
+            Ok(tombstones) => tombstones,
+            Err(error) => {
+                sequencer.graveyard.put_back(due);
+                return Err(error);
+            }
+        };
         Ok(Collected {
             tombstones,
             versions,
@@ -119,10 +136,11 @@ impl Store {
     }
 
     /// Removes tombstones, unless the row was written again meanwhile.
-    fn bury(&self, due: Vec<Grave>) -> Result<usize> {
+    fn bury(&self, due: &[Grave]) -> Result<usize> {
         let mut plans: Vec<(EngineId, Plan)> = Vec::new();
         let mut buried = 0;
-        for grave in due {
+        // Sweeping also finds those that are remembered, and none may be counted twice.
+        for grave in due.iter().collect::<BTreeSet<_>>() {
             let Some((partition, slot)) = self.place(grave.table, &grave.key) else {
                 continue;
             };
@@ -141,7 +159,7 @@ impl Store {
                 plans.len() - 1
             });
             if let Some((_, plan)) = plans.get_mut(index) {
-                plan.bury(&partition, &grave);
+                plan.bury(&partition, grave);
                 buried += 1;
             }
         }
@@ -160,80 +178,67 @@ impl Store {
         (!slot.is_down()).then(|| (Arc::clone(partition), slot))
     }
 
-    /// Looks for forgotten tombstones in a part of one unswept range.
+    /// Looks for forgotten tombstones in a part of one unswept range. What an engine that is down
+    /// holds is passed over: the range is unswept again when it is back.
     fn sweep(&self, sequencer: &mut Sequencer) -> Result<()> {
         let graveyard = &mut sequencer.graveyard;
         if graveyard.graves.len() >= GRAVES_MAX {
             return Ok(());
         }
-        let Some((table, range)) = graveyard.unswept.pop_front() else {
+        let Some((table, range)) = graveyard.unswept.front().cloned() else {
             return Ok(());
         };
-        let Some((partition, slot)) = self.place(table, &range.lower) else {
-            return Ok(());
-        };
-        let here = partition.descriptor.range.intersect(&range);
-        let snapshot = slot.snapshot()?;
-        let mut next = here.upper.clone();
-        let pairs = snapshot.scan(table_space(table), &here, Direction::Ascending)?;
-        for (seen, pair) in pairs.enumerate() {
-            let (key, bytes) = pair?;
-            if seen == COLLECT_KEYS_MAX {
-                next = Some(key);
-                break;
-            }
-            let version = Version::decode(table, &key, &bytes)?;
-            if version.row.is_none() {
-                graveyard.graves.push_back(Grave {
-                    at: version.at,
-                    table,
-                    key,
-                });
+        let mut next = None;
+        if let Ok(map) = self.directory.map(table) {
+            let here = map.route(&range.lower).descriptor.range.intersect(&range);
+            next = here.upper.clone();
+            if let Some((_, slot)) = self.place(table, &range.lower) {
+                let found = tombstones(&slot, table, &here)?;
+                graveyard.graves.extend(found.graves);
+                next = found.rest.or(next);
             }
         }
+        graveyard.unswept.pop_front();
         if let Some(lower) = next
             && range.upper.as_ref().is_none_or(|upper| lower < *upper)
         {
-            graveyard.unswept.push_front((
-                table,
-                KeyRange {
-                    lower,
-                    upper: range.upper,
-                },
-            ));
+            let upper = range.upper;
+            let rest = KeyRange { lower, upper };
+            graveyard.unswept.push_front((table, rest));
         }
         Ok(())
     }
 
-    /// Moves the oldest replaced versions out of memory when there are too many.
+    /// Moves the oldest replaced versions out of memory when there are too many. Those of an engine
+    /// that is down stay.
     pub(crate) fn spill(&self) {
         let spills = self.history.excess();
         if spills.is_empty() {
             return;
         }
-        let mut batches: Vec<(Arc<Slot>, Batch, usize)> = Vec::new();
-        for spill in &spills {
-            let Some((_, slot)) = self.place(spill.table, &spill.key) else {
-                continue;
-            };
-            let index = batches.iter().position(|(known, ..)| known.id == slot.id);
-            let index = index.unwrap_or_else(|| {
-                batches.push((slot, Batch::new(), 0));
-                batches.len() - 1
-            });
-            if let Some((_, batch, count)) = batches.get_mut(index) {
-                let (place, value) = spill.replaced.encode(spill.table, &spill.key);
-                batch.put(HISTORY_SPACE, place, value);
-                *count += 1;
+        let slots: Vec<_> = spills
+            .iter()
+            .map(|spill| Some(self.place(spill.table, &spill.key)?.1))
+            .collect();
+        let mut batches: BTreeMap<EngineId, (Arc<Slot>, Batch)> = BTreeMap::new();
+        for (spill, slot) in spills.iter().zip(&slots) {
+            let Some(slot) = slot else { continue };
+            let batch = batches
+                .entry(slot.id)
+                .or_insert_with(|| (Arc::clone(slot), Batch::new()));
+            let (place, value) = spill.replaced.encode(spill.table, &spill.key);
+            batch.1.put(HISTORY_SPACE, place, value);
+        }
+        for (slot, batch) in batches.into_values() {
+            let count = batch.len();
+            match slot.engine.write(batch, Durability::Buffered) {
+                Ok(()) => slot.spill(count),
+                Err(error) => slot.fail(self.active.watermark(), &error.to_string()),
             }
         }
-        for (slot, batch, count) in batches {
-            if let Err(error) = slot.engine.write(batch, Durability::Buffered) {
-                slot.fail(self.active.watermark(), &error.to_string());
-            }
-            slot.spill(count);
-        }
-        self.history.spilled(spills.len());
+        let written = |slot: &Option<Arc<Slot>>| slot.as_ref().is_some_and(|slot| !slot.is_down());
+        let written: Vec<_> = slots.iter().map(written).collect();
+        self.history.spilled(&written);
     }
 
     /// Removes spilled versions that the horizon has passed. Needs no lock: what is past the horizon
@@ -274,4 +279,30 @@ impl Store {
             }
         }
     }
+}
+
+/// What a short look at a range found.
+struct Found {
+    graves: Vec<Grave>,
+    /// The first key that was not looked at.
+    rest: Option<Bytes>,
+}
+
+fn tombstones(slot: &Slot, table: TableId, range: &KeyRange) -> Result<Found> {
+    let snapshot = slot.snapshot()?;
+    let mut graves = Vec::new();
+    let pairs = snapshot.scan(table_space(table), range, Direction::Ascending)?;
+    for (seen, pair) in pairs.enumerate() {
+        let (key, bytes) = pair.map_err(|error| slot.read_failed(error))?;
+        if seen == COLLECT_KEYS_MAX {
+            let rest = Some(key);
+            return Ok(Found { graves, rest });
+        }
+        let Version { at, row } = Version::decode(table, &key, &bytes)?;
+        if row.is_none() {
+            graves.push(Grave { at, table, key });
+        }
+    }
+    let rest = None;
+    Ok(Found { graves, rest })
 }

@@ -26,7 +26,7 @@ use crate::reads::{Found, Reads};
 use crate::recent::{RECENT_KEYS_MAX, Recent};
 use crate::store::Sequencer;
 use crate::version::Version;
-use crate::view::newest_version;
+use crate::view::{View, newest_version};
 use crate::{Error, Result, Store, Timestamp};
 
 /// How many changed keys a group may have and still hope that nobody needs to know of them.
@@ -46,7 +46,8 @@ pub(crate) struct Write {
 /// A transaction that wants to commit.
 #[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) snapshot: Timestamp,
+    /// Keeps the snapshot in use until the reads are validated, also if nobody waits any more.
+    pub(crate) view: Arc<View>,
     pub(crate) reads: Reads,
     pub(crate) writes: Vec<Write>,
     pub(crate) durability: Durability,
@@ -70,7 +71,7 @@ impl Store {
             applied: Timestamp::default(),
             outcomes: Vec::new(),
         };
-        let own: Vec<_> = requests.iter().map(|request| request.snapshot).collect();
+        let own: Vec<_> = requests.iter().map(|request| request.view.at()).collect();
         for request in requests {
             let outcome = group.add(request);
             group.outcomes.push(outcome);
@@ -103,7 +104,13 @@ impl Store {
         let large = changed
             .as_ref()
             .is_some_and(|keys| keys.len() > UNREMEMBERED_KEYS_MAX);
-        if large || self.active.oldest(own).is_some() {
+        // Of a write that failed nobody knows whether it is there; snapshots that are yet to come
+        // lie below it, and must not commit what they read as if it were not.
+        let seen = self.active.watermark().max(applied);
+        let failed = changed
+            .as_ref()
+            .is_some_and(|keys| keys.iter().any(|(.., at)| *at > seen));
+        if large || failed || self.active.oldest(own).is_some() {
             recent.record_all(changed.take());
         }
         self.active.advance(applied, own, |oldest| {
@@ -116,6 +123,10 @@ impl Store {
         self.history.forget(self.active.horizon());
         self.spill();
     }
+}
+
+fn is_tombstone(found: &Found) -> bool {
+    found.as_ref().is_some_and(|version| version.row.is_none())
 }
 
 /// A group being committed.
@@ -165,7 +176,7 @@ impl Group<'_> {
         engines.sort_unstable();
         engines.dedup();
         match engines.as_slice() {
-            [] => Ok(request.snapshot),
+            [] => Ok(request.view.at()),
             [engine] => self.join(*engine, request, places),
             _ => self.cross(request, places),
         }
@@ -173,12 +184,14 @@ impl Group<'_> {
 
     fn validate(&self, request: &Request) -> Result<()> {
         for (engine, life) in request.reads.engines() {
-            // An engine that is gone was split or merged away, and what was read is elsewhere now.
-            let Ok(slot) = self.store.engines.get(*engine) else {
+            // An engine that is gone was split or merged away, and what was read is elsewhere now,
+            // unless it was lost before.
+            let retired = || self.sequencer.retired.get(engine).cloned();
+            let Some(slot) = self.store.engines.get(*engine).ok().or_else(retired) else {
                 continue;
             };
             if slot.life != *life {
-                let (reopened, snapshot) = (slot.opened, request.snapshot);
+                let (reopened, snapshot) = (slot.opened, request.view.at());
                 return Err(Error::Reopened {
                     engine: *engine,
                     reopened,
@@ -188,8 +201,8 @@ impl Group<'_> {
         }
         request
             .reads
-            .check(&self.sequencer.recent, request.snapshot)?;
-        request.reads.check(&self.pending, request.snapshot)
+            .check(&self.sequencer.recent, request.view.at())?;
+        request.reads.check(&self.pending, request.view.at())
     }
 
     fn locate(&mut self, writes: &[Write]) -> Result<Vec<Place>> {
@@ -215,7 +228,7 @@ impl Group<'_> {
     /// The version that each write replaces: what the transaction saw if that is still so, or else
     /// what the run or the engine holds.
     fn changes(&self, request: Request, places: &[Place]) -> Result<Vec<Change>> {
-        let snapshot = request.snapshot;
+        let snapshot = request.view.at();
         let recent = &self.sequencer.recent;
         let mut changes = Vec::with_capacity(request.writes.len());
         for (write, (_, slot)) in request.writes.into_iter().zip(places) {
@@ -230,7 +243,8 @@ impl Group<'_> {
                 && recent.changed(table, &key, snapshot).is_none()
                 && self.pending.changed(table, &key, snapshot).is_none();
             let replaced = match known {
-                Some(known) if unchanged => known,
+                // A tombstone may have been collected since, which changes nothing for readers.
+                Some(known) if unchanged && !is_tombstone(&known) => known,
                 _ => match self.run.newest.get(&(table, key.clone())) {
                     Some(version) => Some(version.clone()),
                     None => newest_version(slot, table, &key)?,

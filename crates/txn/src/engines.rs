@@ -213,9 +213,9 @@ impl Engines {
         all
     }
 
-    /// Puts an engine into service, in its first life or the next one. Its history is of no use to
+    /// Makes an engine ready for service, in its first life or the next one. Its history is of no use to
     /// anyone: the snapshots that could need it are gone or refused.
-    pub(crate) fn install(
+    pub(crate) fn prepare(
         &self,
         id: EngineId,
         engine: Arc<dyn Engine>,
@@ -231,19 +231,36 @@ impl Engines {
             engine.create_space(HISTORY_SPACE)?;
         }
         let life = self.slots.load().get(&id).map_or(1, |slot| slot.life + 1);
-        let slot = Arc::new(Slot::new(id, engine, life, opened));
-        self.put(&slot);
-        Ok(slot)
+        Ok(Arc::new(Slot::new(id, engine, life, opened)))
+    }
+
+    /// Makes an engine ready and puts it into service.
+    pub(crate) fn install(
+        &self,
+        id: EngineId,
+        engine: Arc<dyn Engine>,
+        opened: Timestamp,
+    ) -> Result<()> {
+        self.put(&self.prepare(id, engine, opened)?);
+        Ok(())
     }
 
     /// Puts an engine into service whose history came with a copied key range and is still needed.
-    pub(crate) fn install_copy(&self, id: EngineId, engine: Arc<dyn Engine>, spilled: usize) {
-        let slot = Slot::new(id, engine, 1, Timestamp::default());
-        slot.spill(spilled);
+    /// Snapshots that a source refuses are refused here.
+    pub(crate) fn install_copy(
+        &self,
+        id: EngineId,
+        engine: Arc<dyn Engine>,
+        sources: &[Arc<Slot>],
+    ) {
+        let opened = sources.iter().map(|slot| slot.opened).max();
+        let slot = Slot::new(id, engine, 1, opened.unwrap_or_default());
+        slot.spill(sources.iter().map(|slot| slot.spilled()).sum());
         self.put(&Arc::new(slot));
     }
 
-    fn put(&self, slot: &Arc<Slot>) {
+    /// Puts an engine into service.
+    pub(crate) fn put(&self, slot: &Arc<Slot>) {
         self.slots.rcu(|slots| {
             let mut slots = HashMap::clone(slots);
             slots.insert(slot.id, Arc::clone(slot));

@@ -121,11 +121,20 @@ impl History {
         spills
     }
 
-    /// Drops the `count` oldest versions, which are in the HISTORY space now.
-    pub(crate) fn spilled(&self, count: usize) {
+    /// Drops those of the oldest versions that are in the HISTORY space now. All versions of a key
+    /// have the same answer. What could not be written stays: snapshots may still need it.
+    pub(crate) fn spilled(&self, written: &[bool]) {
         let mut state = self.state.write();
-        for _ in 0..count {
-            state.pop_oldest();
+        let mut kept = Vec::new();
+        for written in written {
+            if *written {
+                state.pop_oldest();
+            } else {
+                kept.extend(state.by_age.pop_front());
+            }
+        }
+        for entry in kept.into_iter().rev() {
+            state.by_age.push_front(entry);
         }
     }
 
@@ -206,7 +215,7 @@ mod tests {
         let names: Vec<_> = spills.iter().map(|s| s.replaced.row.clone()).collect();
         assert_eq!(names, ["a@1", "b@2"]);
         assert_eq!(find(&history, "a", 1).as_deref(), Some("a@1"));
-        history.spilled(spills.len());
+        history.spilled(&vec![true; spills.len()]);
         assert_eq!(find(&history, "a", 1), None);
         assert_eq!(find(&history, "a", 6).as_deref(), Some("a@5"));
         assert!(history.excess().is_empty());

@@ -11,9 +11,15 @@
 //! While one group is being written and synced, the next one gathers. Whoever stands first when a
 //! group is done leads the next, before the outcomes of the last are even handed out. Under no load
 //! a commit is written at once, by the thread that made it.
+//!
+//! A task that must not hold up its thread waits without leading: [`Queue::enqueue`]. For such tasks
+//! somebody else stands by and leads whenever nobody does: [`Queue::drive`].
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -27,12 +33,16 @@ const GROUP_BYTES_MAX: usize = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct Queue<R, O> {
     line: Mutex<Line<R, O>>,
+    /// Tells whoever stands by that there is nobody to lead.
+    leaderless: Condvar,
 }
 
 #[derive(Debug)]
 struct Line<R, O> {
     waiting: VecDeque<Waiting<R, O>>,
     led: bool,
+    /// Whether somebody stands by to lead those who cannot.
+    driven: bool,
 }
 
 #[derive(Debug)]
@@ -46,11 +56,13 @@ struct Waiting<R, O> {
 struct Ticket<O> {
     turn: Mutex<Turn<O>>,
     changed: Condvar,
+    can_lead: bool,
 }
 
 #[derive(Debug)]
 enum Turn<O> {
-    Wait,
+    /// Nothing yet; a task leaves word how to wake it.
+    Wait(Option<Waker>),
     Lead,
     Done(O),
     /// The leader panicked: nobody knows what became of this commit.
@@ -58,47 +70,75 @@ enum Turn<O> {
 }
 
 impl<O> Ticket<O> {
-    fn new() -> Arc<Self> {
+    fn new(can_lead: bool) -> Arc<Self> {
         Arc::new(Self {
-            turn: Mutex::new(Turn::Wait),
+            turn: Mutex::new(Turn::Wait(None)),
             changed: Condvar::new(),
+            can_lead,
         })
     }
 
     fn set(&self, turn: Turn<O>) {
-        *self.turn.lock() = turn;
+        let before = std::mem::replace(&mut *self.turn.lock(), turn);
+        if let Turn::Wait(Some(waker)) = before {
+            waker.wake();
+        }
         self.changed.notify_one();
     }
 
+    /// Waits for the next turn and takes it.
     fn wait(&self) -> Turn<O> {
         let mut turn = self.turn.lock();
-        while matches!(*turn, Turn::Wait) {
+        while matches!(*turn, Turn::Wait(_)) {
             self.changed.wait(&mut turn);
         }
-        std::mem::replace(&mut *turn, Turn::Wait)
+        std::mem::replace(&mut *turn, Turn::Wait(None))
+    }
+}
+
+/// The outcome of a commit that somebody else leads.
+#[derive(Debug)]
+pub(crate) struct Pending<O> {
+    ticket: Arc<Ticket<O>>,
+}
+
+impl<O> Future for Pending<O> {
+    type Output = Option<O>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut turn = self.ticket.turn.lock();
+        match std::mem::replace(&mut *turn, Turn::Wait(Some(context.waker().clone()))) {
+            Turn::Done(outcome) => Poll::Ready(Some(outcome)),
+            Turn::Lost => Poll::Ready(None),
+            Turn::Wait(_) | Turn::Lead => Poll::Pending,
+        }
     }
 }
 
 impl<R, O> Queue<R, O> {
     pub(crate) fn new() -> Self {
+        let line = Line {
+            waiting: VecDeque::new(),
+            led: false,
+            driven: false,
+        };
         Self {
-            line: Mutex::new(Line {
-                waiting: VecDeque::new(),
-                led: false,
-            }),
+            line: Mutex::new(line),
+            leaderless: Condvar::new(),
         }
     }
 
-    /// Waits for the outcome of `request`, which writes so many bytes. `lead` is called for a whole group, if this thread leads
-    /// one, and answers with an outcome for each request in order. `None` if a leader panicked.
+    /// Waits for the outcome of `request`, which writes so many bytes. `lead` is called for a whole
+    /// group, whenever this thread leads one, and answers with an outcome for each request in order.
+    /// `None` if a leader panicked.
     pub(crate) fn submit(
         &self,
         request: R,
         bytes: usize,
-        lead: impl FnOnce(Vec<R>) -> Vec<O>,
+        lead: impl Fn(Vec<R>) -> Vec<O>,
     ) -> Option<O> {
-        let ticket = Ticket::new();
-        let leads = {
+        let ticket = Ticket::new(true);
+        let mut leads = {
             let mut line = self.line.lock();
             let ticket = Arc::clone(&ticket);
             line.waiting.push_back(Waiting {
@@ -108,21 +148,77 @@ impl<R, O> Queue<R, O> {
             });
             !std::mem::replace(&mut line.led, true)
         };
-        if !leads {
+        loop {
+            if leads {
+                self.lead_group(&lead);
+            }
             match ticket.wait() {
                 Turn::Done(outcome) => return Some(outcome),
-                Turn::Lost => return None,
-                Turn::Lead | Turn::Wait => {}
+                Turn::Lost | Turn::Wait(_) => return None,
+                Turn::Lead => leads = true,
             }
-        }
-        self.lead_group(lead);
-        match ticket.wait() {
-            Turn::Done(outcome) => Some(outcome),
-            Turn::Lost | Turn::Lead | Turn::Wait => None,
         }
     }
 
-    fn lead_group(&self, lead: impl FnOnce(Vec<R>) -> Vec<O>) {
+    /// Puts `request` in line and answers at once with something to await. Without anybody standing
+    /// by, the calling thread leads after all.
+    pub(crate) fn enqueue(
+        &self,
+        request: R,
+        bytes: usize,
+        lead: impl Fn(Vec<R>) -> Vec<O>,
+    ) -> Pending<O> {
+        let ticket = Ticket::new(false);
+        let pending = Pending {
+            ticket: Arc::clone(&ticket),
+        };
+        let mut line = self.line.lock();
+        line.waiting.push_back(Waiting {
+            request,
+            bytes,
+            ticket,
+        });
+        if !line.led && line.driven {
+            self.leaderless.notify_one();
+        }
+        let leads = !line.driven && !std::mem::replace(&mut line.led, true);
+        drop(line);
+        if leads {
+            self.lead_group(&lead);
+        }
+        pending
+    }
+
+    /// Stands by for up to `most`, and leads a group if nobody else does.
+    pub(crate) fn drive(&self, most: Duration, lead: impl Fn(Vec<R>) -> Vec<O>) {
+        let mut line = self.line.lock();
+        line.driven = true;
+        if line.led || line.waiting.is_empty() {
+            self.leaderless.wait_for(&mut line, most);
+        }
+        if line.led || line.waiting.is_empty() {
+            return;
+        }
+        line.led = true;
+        drop(line);
+        self.lead_group(&lead);
+    }
+
+    /// Nobody stands by any more; those in line are led to the last.
+    pub(crate) fn stop_driving(&self, lead: impl Fn(Vec<R>) -> Vec<O>) {
+        loop {
+            let mut line = self.line.lock();
+            line.driven = false;
+            if line.led || line.waiting.is_empty() {
+                return;
+            }
+            line.led = true;
+            drop(line);
+            self.lead_group(&lead);
+        }
+    }
+
+    fn lead_group(&self, lead: impl Fn(Vec<R>) -> Vec<O>) {
         let (requests, tickets) = self.line.lock().next_group();
         let mut leadership = Leadership {
             queue: self,
@@ -144,7 +240,11 @@ impl<R, O> Queue<R, O> {
     fn appoint_next(&self) {
         let mut line = self.line.lock();
         match line.waiting.front() {
-            Some(next) => next.ticket.set(Turn::Lead),
+            Some(next) if next.ticket.can_lead => next.ticket.set(Turn::Lead),
+            Some(_) => {
+                line.led = false;
+                self.leaderless.notify_one();
+            }
             None => line.led = false,
         }
     }
@@ -231,15 +331,14 @@ mod tests {
 
     #[test]
     fn a_group_ends_where_its_bytes_would_pass_the_limit() {
-        let mut line: Line<u8, ()> = Line {
-            waiting: VecDeque::new(),
-            led: true,
-        };
+        let queue: Queue<u8, ()> = Queue::new();
+        let mut line = queue.line.lock();
         for (request, bytes) in [(1, GROUP_BYTES_MAX * 2), (2, GROUP_BYTES_MAX), (3, 1)] {
+            let ticket = Ticket::new(true);
             line.waiting.push_back(Waiting {
                 request,
                 bytes,
-                ticket: Ticket::new(),
+                ticket,
             });
         }
         assert_eq!(line.next_group().0, [1], "one alone may be larger");
@@ -255,5 +354,58 @@ mod tests {
         }));
         assert!(lost.is_err());
         assert_eq!(queue.submit(2, 1, |group| group), Some(2));
+    }
+
+    /// Polls until ready, as an executor would.
+    fn block_on<F: Future>(future: F) -> F::Output {
+        struct Unpark(std::thread::Thread);
+        impl std::task::Wake for Unpark {
+            fn wake(self: Arc<Self>) {
+                self.0.unpark();
+            }
+        }
+        let waker = Arc::new(Unpark(std::thread::current())).into();
+        let mut future = std::pin::pin!(future);
+        loop {
+            match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    }
+
+    #[test]
+    fn tasks_are_led_by_whoever_stands_by() {
+        let queue: Queue<u32, u32> = Queue::new();
+        let double = |group: Vec<u32>| group.into_iter().map(|n| n * 2).collect();
+        // Nobody stands by: the caller leads.
+        assert_eq!(block_on(queue.enqueue(1, 1, double)), Some(2));
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    queue.drive(Duration::from_millis(10), double);
+                }
+                queue.stop_driving(double);
+            });
+            let askers: Vec<_> = (0..4)
+                .map(|asker| {
+                    let queue = &queue;
+                    scope.spawn(move || {
+                        for number in 0..200 {
+                            let outcome = match (asker + number) % 3 {
+                                0 => queue.submit(number, 1, double),
+                                _ => block_on(queue.enqueue(number, 1, double)),
+                            };
+                            assert_eq!(outcome, Some(number * 2));
+                        }
+                    })
+                })
+                .collect();
+            for asker in askers {
+                asker.join().unwrap();
+            }
+            done.store(true, Ordering::SeqCst);
+        });
     }
 }

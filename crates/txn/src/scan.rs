@@ -113,7 +113,7 @@ impl Scan {
             let row = if version.at <= self.view.at() {
                 version.row
             } else {
-                self.view.older(&current.slot, self.table, &key)?
+                self.view.older(self.table, &key)?
             };
             if let Some(row) = row {
                 return Ok(Some((key, row)));

@@ -1,9 +1,9 @@
 //! The [`Store`]: all tables, their engines, and everything that happens under the commit lock.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
-use parking_lot::Mutex;
 use partitions::decide::Histogram;
 use partitions::spaces::{
     CATALOG_PREFIX, INTENT_SPACE, META_SPACE, TRANSACTION_PREFIX, prefix_range, table_space,
@@ -24,6 +24,7 @@ use crate::history::{HISTORY_BYTES_MAX, History};
 use crate::intent::{Intent, Owner, TxnId};
 use crate::queue::Queue;
 use crate::recent::{RECENT_KEYS_MAX, Recent};
+use crate::turns::Turns;
 use crate::version::{Version, split_table_key};
 use crate::view::{View, bytes_of};
 use crate::{Error, HybridTimestamps, Result, Timestamp, Timestamps, Transaction};
@@ -76,7 +77,7 @@ pub struct Store {
     pub(crate) active: Arc<Active>,
     pub(crate) history: History,
     pub(crate) queue: Queue<Request, Result<Timestamp>>,
-    pub(crate) sequencer: Mutex<Sequencer>,
+    pub(crate) sequencer: Turns<Sequencer>,
 }
 
 /// What only one at a time may touch: commits, splits, merges, collection. Its lock is the commit
@@ -88,7 +89,9 @@ pub(crate) struct Sequencer {
     pub(crate) unresolved: BTreeMap<TxnId, Unresolved>,
     /// Transactions whose rollback records are kept, oldest first.
     pub(crate) rolled_back: VecDeque<Owner>,
-    /// Engines of split or merged partitions may go once the horizon is here.
+    /// Engines of split or merged partitions in their last lives, until they are discarded.
+    pub(crate) retired: BTreeMap<EngineId, Arc<Slot>>,
+    /// They may go once the horizon is here.
     pub(crate) sweep_after: Option<Timestamp>,
 }
 
@@ -126,11 +129,12 @@ impl Store {
             active: Arc::default(),
             history: History::new(history_bytes_max),
             queue: Queue::new(),
-            sequencer: Mutex::new(Sequencer {
+            sequencer: Turns::new(Sequencer {
                 recent: Recent::new(RECENT_KEYS_MAX),
                 graveyard: Graveyard::default(),
                 unresolved: BTreeMap::new(),
                 rolled_back: VecDeque::new(),
+                retired: BTreeMap::new(),
                 sweep_after: None,
             }),
         };
@@ -217,6 +221,11 @@ impl Store {
         self.directory.tables()
     }
 
+    /// The time, in microseconds since 1970.
+    pub fn now_us(&self) -> u64 {
+        self.clock.now_us()
+    }
+
     /// A number that was never used for a table, partition or engine.
     pub fn fresh_id(&self) -> Result<u64> {
         Ok(self.directory.fresh_id()?)
@@ -228,7 +237,7 @@ impl Store {
         let mut batch = Batch::new();
         batch.put(META_SPACE, record_key(table), record);
         let map = self.directory.create_table_with(table, split_keys, batch)?;
-        self.install_missing(map.partitions(), 0)
+        self.install_missing(map.partitions(), &[])
     }
 
     /// The records of all tables.
@@ -300,21 +309,21 @@ impl Store {
         old: &[Arc<Partition>],
         new: &[Arc<Partition>],
     ) -> Result<()> {
-        let engines = old
+        let sources: Vec<_> = old
             .iter()
-            .filter_map(|one| self.engines.get(one.descriptor.engine).ok());
-        let spilled = engines.map(|slot| slot.spilled()).sum();
-        self.install_missing(new, spilled)?;
+            .filter_map(|one| self.engines.get(one.descriptor.engine).ok())
+            .collect();
+        self.install_missing(new, &sources)?;
         self.retire(sequencer, old);
         Ok(())
     }
 
-    fn install_missing(&self, partitions: &[Arc<Partition>], spilled: usize) -> Result<()> {
+    fn install_missing(&self, partitions: &[Arc<Partition>], sources: &[Arc<Slot>]) -> Result<()> {
         for partition in partitions {
             let engine = partition.descriptor.engine;
             if self.engines.get(engine).is_err() {
                 self.engines
-                    .install_copy(engine, self.placement.open(engine)?, spilled);
+                    .install_copy(engine, self.placement.open(engine)?, sources);
             }
         }
         Ok(())
@@ -326,6 +335,9 @@ impl Store {
         for partition in partitions {
             let engine = partition.descriptor.engine;
             if engine != EngineId::META {
+                if let Ok(slot) = self.engines.get(engine) {
+                    sequencer.retired.insert(engine, slot);
+                }
                 self.engines.remove(engine);
                 let now = self.timestamps.next();
                 self.active.advance(now, &[], |_| ());
@@ -378,24 +390,33 @@ impl Store {
         }
         let handle = self.placement.open(engine)?;
         let opened = self.timestamps.next();
-        let slot = self.engines.install(engine, handle, opened)?;
+        // In service only when all that is known of it is known.
+        let slot = self.engines.prepare(engine, handle, opened)?;
         self.reload_counters(&mut sequencer, &slot)?;
         self.adopt_intents(&mut sequencer, &slot)?;
+        self.engines.put(&slot);
         self.active.advance(opened, &[], |_| ());
-        let orphans: Vec<_> = self
-            .engines
-            .all()
-            .iter()
-            .flat_map(|slot| slot.orphan_owners())
+        self.settle_all(&mut sequencer)
+    }
+
+    /// Settles every transaction whose coordinator is gone, where its primary can be asked. Also those
+    /// that left no intent behind: a write that failed may be there after all.
+    pub(crate) fn settle_all(&self, sequencer: &mut Sequencer) -> Result<()> {
+        let unresolved = sequencer.unresolved.iter();
+        let mut owners: BTreeSet<Owner> = unresolved
+            .map(|(txn, one)| Owner {
+                txn: *txn,
+                primary: one.primary,
+            })
             .collect();
-        for owner in orphans {
+        for slot in self.engines.all() {
+            owners.extend(slot.orphan_owners());
+        }
+        for owner in owners {
             // What waits for another engine that is down stays an orphan until that one is back.
-            if self
-                .engines
-                .get(owner.primary)
-                .is_ok_and(|primary| !primary.is_down())
-            {
-                self.resolve_locked(&mut sequencer, owner)?;
+            let primary = self.engines.get(owner.primary);
+            if !primary.is_ok_and(|primary| primary.is_down()) {
+                self.resolve_locked(sequencer, owner)?;
             }
         }
         Ok(())
@@ -473,6 +494,17 @@ impl Store {
             slot.engine.write(batch, Durability::Buffered)?;
         }
         Ok(())
+    }
+
+    /// Stands by for up to `most` for commits that wait without leading, and leads them. Somebody
+    /// should do so all the time where [`Transaction::commit_later`] is used.
+    pub fn drive_commits(&self, most: Duration) {
+        self.queue.drive(most, |group| self.commit_group(group));
+    }
+
+    /// Ends standing by.
+    pub fn stop_driving_commits(&self) {
+        self.queue.stop_driving(|group| self.commit_group(group));
     }
 
     /// Makes every commit so far durable, also those that did not ask for it.

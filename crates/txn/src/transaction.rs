@@ -8,6 +8,7 @@ use storage::{Bytes, Direction, Durability, KeyRange};
 
 use crate::commit::{Request, Write};
 use crate::footprint::Touch;
+use crate::reader::Reader;
 use crate::reads::Reads;
 use crate::scan::Scan;
 use crate::view::{View, bytes_of, newest_version};
@@ -50,19 +51,20 @@ impl Transaction {
         self.view.at()
     }
 
+    /// Reads as this transaction does now; its later writes do not show.
+    pub fn reader(&self) -> Reader {
+        Reader::new(Arc::clone(&self.view), Arc::clone(self.writes.tables()))
+    }
+
     /// The row under `key`: the transaction's own, or the one at its snapshot.
     pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
-        match self.writes.get(table, key) {
-            Some(own) => Ok(own.clone()),
-            None => self.view.get(table, key),
-        }
+        self.reader().get(table, key)
     }
 
     /// The rows of a range in key order, or in reverse, as [`Transaction::get`] would find them.
     /// Writes that follow do not show in a scan that has begun.
     pub fn scan(&self, table: TableId, range: &KeyRange, direction: Direction) -> Result<Scan> {
-        let own = self.writes.range(table, range);
-        Scan::open(Arc::clone(&self.view), table, range, direction, own)
+        self.reader().scan(table, range, direction)
     }
 
     /// Writes a row, whether or not there is one. Reads nothing and so never conflicts.
@@ -88,40 +90,88 @@ impl Transaction {
     /// Commits: everything, or nothing and an error. A [`Error::Conflict`] means that another
     /// transaction changed what this one read; run it again.
     pub fn commit(self, durability: Durability) -> Result<Committed> {
-        let Self { view, writes } = self;
-        let snapshot = view.at();
-        let reads = view.end();
-        if writes.is_empty() {
-            return Ok(Committed {
-                at: snapshot,
-                partitions: view.partitions(),
-            });
+        let Some(ready) = self.make_ready(durability)? else {
+            return Ok(self.committed_nothing());
+        };
+        let store = self.view.store();
+        let Ready {
+            request,
+            bytes,
+            touched,
+        } = ready;
+        let outcome = store
+            .queue
+            .submit(request, bytes, |group| store.commit_group(group));
+        self.conclude(outcome, &touched)
+    }
+
+    /// As [`Transaction::commit`], for a task that must not hold up its thread.
+    pub async fn commit_later(self, durability: Durability) -> Result<Committed> {
+        let Some(ready) = self.make_ready(durability)? else {
+            return Ok(self.committed_nothing());
+        };
+        let store = self.view.store();
+        let Ready {
+            request,
+            bytes,
+            touched,
+        } = ready;
+        let pending = store
+            .queue
+            .enqueue(request, bytes, |group| store.commit_group(group));
+        let outcome = pending.await;
+        self.conclude(outcome, &touched)
+    }
+
+    /// What goes in line, unless nothing was written.
+    fn make_ready(&self, durability: Durability) -> Result<Option<Ready>> {
+        let reads = self.view.end();
+        if self.writes.is_empty() {
+            return Ok(None);
         }
-        let store = Arc::clone(view.store());
-        let bytes = writes.bytes();
-        let (writes, touched) = look_up(&view, writes, &reads)?;
+        let bytes = self.writes.bytes();
+        let (writes, touched) = look_up(&self.view, &self.writes, &reads)?;
         let request = Request {
-            snapshot,
+            view: Arc::clone(&self.view),
             reads,
             writes,
             durability,
         };
-        let outcome = store
-            .queue
-            .submit(request, bytes, |group| store.commit_group(group));
+        Ok(Some(Ready {
+            request,
+            bytes,
+            touched,
+        }))
+    }
+
+    fn committed_nothing(&self) -> Committed {
+        Committed {
+            at: self.view.at(),
+            partitions: self.view.partitions(),
+        }
+    }
+
+    fn conclude(&self, outcome: Option<Result<Timestamp>>, touched: &Touched) -> Result<Committed> {
         let lost = || Error::Unknown {
-            at: snapshot,
+            at: self.view.at(),
             cause: "the thread that committed it panicked".to_owned(),
         };
         let at = outcome.ok_or_else(lost)??;
-        for (partition, touch) in &touched {
-            view.touch(partition, &touch.as_touch());
+        for (partition, written) in touched {
+            self.view.touch(partition, &written.as_touch());
         }
         Ok(Committed {
             at,
-            partitions: view.partitions(),
+            partitions: self.view.partitions(),
         })
     }
+}
+
+/// A transaction that is ready to go in line.
+struct Ready {
+    request: Request,
+    bytes: usize,
+    touched: Touched,
 }
 
 /// A write as the heat sees it.
@@ -149,12 +199,12 @@ type Touched = Vec<(Arc<Partition>, Written)>;
 
 /// Looks up what each write replaces, here and in parallel with other transactions, so that the
 /// leader of the group has little to do.
-fn look_up(view: &View, writes: Writes, reads: &Reads) -> Result<(Vec<Write>, Touched)> {
+fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, Touched)> {
     let store = view.store();
     let mut maps: HashMap<TableId, Arc<Map>> = HashMap::new();
     let mut found = Vec::new();
     let mut touched = Vec::new();
-    for (table, key, row) in writes.into_rows() {
+    for (table, key, row) in writes.rows() {
         let map = match maps.entry(table) {
             hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             hashbrown::hash_map::Entry::Vacant(entry) => entry.insert(store.directory.map(table)?),
@@ -164,9 +214,12 @@ fn look_up(view: &View, writes: Writes, reads: &Reads) -> Result<(Vec<Write>, To
         let known = match reads.found(table, &key) {
             Some(known) => Some(known.clone()),
             // If the engine is gone, the leader routes by a newer map and looks for itself.
+            // If an intent waits there, the leader settles it and looks then.
             None => match store.engines.get(partition.descriptor.engine) {
-                Ok(slot) => Some(newest_version(&slot, table, &key)?),
-                Err(_) => None,
+                Ok(slot) if slot.orphan(table, &key).is_none() => {
+                    Some(newest_version(&slot, table, &key)?)
+                }
+                _ => None,
             },
         };
         let bytes = bytes_of(&key, row.as_deref().unwrap_or_default());

@@ -18,6 +18,7 @@ use storage::{Bytes, Direction, KeyRange};
 use crate::active::Reading;
 use crate::engines::Slot;
 use crate::footprint::{Footprints, Touch};
+use crate::reader::Reader;
 use crate::reads::{Found, RangeTicket, Reads};
 use crate::scan::Scan;
 use crate::version::{Replaced, Version};
@@ -100,7 +101,7 @@ impl View {
         let newest = newest_version(&slot, table, key)?;
         let row = match &newest {
             Some(version) if version.at <= self.at() => version.row.clone(),
-            Some(_) => self.older(&slot, table, key)?,
+            Some(_) => self.older(table, key)?,
             None => None,
         };
         let touch = Touch {
@@ -122,6 +123,11 @@ impl View {
             Tracking::Ended => return Err(Error::Ended),
         }
         Ok(row)
+    }
+
+    /// Reads at this snapshot, from any thread.
+    pub fn reader(self: &Arc<Self>) -> Reader {
+        Reader::new(Arc::clone(self), Arc::default())
     }
 
     /// The rows of a range in key order, or in reverse.
@@ -181,10 +187,14 @@ impl View {
     }
 
     /// The row as of the snapshot, when the newest version is newer than that.
-    pub(crate) fn older(&self, slot: &Slot, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
+    ///
+    /// What spilled lies in the engine that holds the key now, which is another one than a scan began
+    /// with if the partition was split or merged meanwhile.
+    pub(crate) fn older(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
         if let Some(row) = self.store.history.find(table, key, self.at()) {
             return Ok(Some(row));
         }
+        let (_, slot) = self.locate(table, key)?;
         if slot.spilled() == 0 {
             return Ok(None);
         }

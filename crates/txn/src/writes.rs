@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use partitions::TableId;
 use storage::{Bytes, ENGINE_KEY_BYTES_MAX, KeyRange};
@@ -20,15 +21,20 @@ pub const KEY_BYTES_MAX: usize = ENGINE_KEY_BYTES_MAX - 16;
 
 /// A mark in a transaction, to which it can be rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Savepoint(usize);
+pub struct Savepoint(u64);
 
-/// The rows a transaction has put (`Some`) or deleted (`None`).
+/// The rows a transaction has put (`Some`) or deleted (`None`), by table and key.
+pub(crate) type Tables = BTreeMap<TableId, BTreeMap<Bytes, Option<Bytes>>>;
+
+/// The writes of a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
-    tables: BTreeMap<TableId, BTreeMap<Bytes, Option<Bytes>>>,
+    tables: Arc<Tables>,
     /// What each write replaced in `tables`, oldest first; filled only after a savepoint.
     undo: Vec<Undo>,
-    savepoints: usize,
+    /// The savepoints that exist, each with the length of `undo` then.
+    savepoints: Vec<(Savepoint, usize)>,
+    next_savepoint: u64,
     count: usize,
     bytes: usize,
 }
@@ -52,7 +58,7 @@ impl Writes {
         check("written bytes", TRANSACTION_BYTES_MAX, self.bytes + size)?;
         check("written rows", TRANSACTION_WRITES_MAX, self.count + 1)?;
         let before = self.replace(table, key.clone(), Some(row));
-        if self.savepoints > 0 {
+        if !self.savepoints.is_empty() {
             self.undo.push(Undo { table, key, before });
         }
         Ok(())
@@ -64,7 +70,8 @@ impl Writes {
         key: Bytes,
         row: Option<Option<Bytes>>,
     ) -> Option<Option<Bytes>> {
-        let rows = self.tables.entry(table).or_default();
+        // Copied only while a reader of an earlier statement is still at work.
+        let rows = Arc::make_mut(&mut self.tables).entry(table).or_default();
         let added = row.as_ref().map_or(0, |row| cost(&key, row.as_ref()));
         let one = usize::from(row.is_some());
         let before = match row {
@@ -77,39 +84,28 @@ impl Writes {
         before
     }
 
-    /// What the transaction wrote under `key`: outer `None` for nothing, inner `None` for deleted.
-    pub(crate) fn get(&self, table: TableId, key: &[u8]) -> Option<&Option<Bytes>> {
-        self.tables.get(&table)?.get(key)
-    }
-
-    /// The transaction's writes in a range, in key order.
-    pub(crate) fn range(&self, table: TableId, range: &KeyRange) -> Vec<(Bytes, Option<Bytes>)> {
-        let Some(rows) = self.tables.get(&table) else {
-            return Vec::new();
-        };
-        if range.is_empty() {
-            return Vec::new();
-        }
-        let upper = range
-            .upper
-            .as_ref()
-            .map_or(Bound::Unbounded, Bound::Excluded);
-        rows.range::<Bytes, _>((Bound::Included(&range.lower), upper))
-            .map(|(key, row)| (key.clone(), row.clone()))
-            .collect()
+    /// The writes so far; later ones do not show in it.
+    pub(crate) fn tables(&self) -> &Arc<Tables> {
+        &self.tables
     }
 
     pub(crate) fn savepoint(&mut self) -> Savepoint {
-        self.savepoints += 1;
-        Savepoint(self.undo.len())
+        let savepoint = Savepoint(self.next_savepoint);
+        self.next_savepoint += 1;
+        self.savepoints.push((savepoint, self.undo.len()));
+        savepoint
     }
 
-    /// Takes back every write since the savepoint, which stays usable.
+    /// Takes back every write since the savepoint, which stays usable; later ones are gone.
     pub(crate) fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        if savepoint.0 > self.undo.len() {
-            return Err(Error::NoSuchSavepoint);
-        }
-        while self.undo.len() > savepoint.0 {
+        let index = self
+            .savepoints
+            .iter()
+            .position(|(known, _)| *known == savepoint);
+        let index = index.ok_or(Error::NoSuchSavepoint)?;
+        self.savepoints.truncate(index + 1);
+        let length = self.savepoints.last().map_or(0, |(_, length)| *length);
+        while self.undo.len() > length {
             if let Some(Undo { table, key, before }) = self.undo.pop() {
                 self.replace(table, key, before);
             }
@@ -126,13 +122,33 @@ impl Writes {
     }
 
     /// All writes, by table and key.
-    pub(crate) fn into_rows(self) -> Vec<(TableId, Bytes, Option<Bytes>)> {
-        let mut rows = Vec::with_capacity(self.count);
-        for (table, keys) in self.tables {
-            rows.extend(keys.into_iter().map(|(key, row)| (table, key, row)));
-        }
-        rows
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (TableId, Bytes, Option<Bytes>)> {
+        self.tables.iter().flat_map(|(table, keys)| {
+            keys.iter()
+                .map(|(key, row)| (*table, key.clone(), row.clone()))
+        })
     }
+}
+
+/// The writes in a range of one table, in key order.
+pub(crate) fn writes_in(
+    tables: &Tables,
+    table: TableId,
+    range: &KeyRange,
+) -> Vec<(Bytes, Option<Bytes>)> {
+    let Some(rows) = tables.get(&table) else {
+        return Vec::new();
+    };
+    if range.is_empty() {
+        return Vec::new();
+    }
+    let upper = range
+        .upper
+        .as_ref()
+        .map_or(Bound::Unbounded, Bound::Excluded);
+    rows.range::<Bytes, _>((Bound::Included(&range.lower), upper))
+        .map(|(key, row)| (key.clone(), row.clone()))
+        .collect()
 }
 
 fn cost(key: &Bytes, row: Option<&Bytes>) -> usize {
@@ -159,8 +175,7 @@ mod tests {
             let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
             format!("{}={}", text(&key), row.as_ref().map_or("-".into(), text))
         };
-        writes
-            .range(TABLE, &KeyRange::all())
+        writes_in(&writes.tables, TABLE, &KeyRange::all())
             .into_iter()
             .map(show)
             .collect()
@@ -179,10 +194,11 @@ mod tests {
         assert_eq!(rows(&writes), ["a=2", "b=-"]);
         writes.rollback_to(one).unwrap();
         assert_eq!(rows(&writes), ["a=1"]);
-        assert!(matches!(
-            writes.rollback_to(two),
-            Err(Error::NoSuchSavepoint)
-        ));
+        writes.set(TABLE, "c".into(), None).unwrap();
+        writes.set(TABLE, "d".into(), None).unwrap();
+        let gone = writes.rollback_to(two);
+        assert!(matches!(gone, Err(Error::NoSuchSavepoint)));
+        writes.rollback_to(one).unwrap();
         assert_eq!((writes.count, writes.bytes), (1, 2));
     }
 

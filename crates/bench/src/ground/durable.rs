@@ -1,0 +1,160 @@
+//! Sixteen writers whose commits survive a crash, and the proof that they do.
+//!
+//! Raw fjall syncs once for each commit, one after another. Ours gathers the commits that arrive
+//! during a sync into one batch, and acknowledges them all after the next one. That would be easy to
+//! win by not syncing at all, so the system calls are counted from outside: a child process does
+//! nothing but commits under `strace`, and the calls to `fdatasync` and its kin are set beside the
+//! commits. With one writer there is nothing to gather: at least one sync for each commit.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use db::Durability;
+use fjall::PersistMode;
+
+use super::ours::{self, Ours};
+use super::raw::{self, Raw};
+use super::rows;
+use crate::measure::{Duel, Report, Stopwatch, alternate, drain, per_second};
+use crate::{Error, Result};
+
+pub(crate) const WRITERS: u32 = 16;
+
+/// The name under which the bench starts itself to be watched.
+pub(crate) const CHILD: &str = "child-commit";
+
+/// How long the writers of a round go on.
+const SPAN: Duration = Duration::from_secs(1);
+
+/// Commits of each writer that are watched.
+const WATCHED_COMMITS: u32 = 100;
+
+/// Both sides in turns.
+pub(crate) fn duel(ours: &Ours, raw: &Raw, rows: u32, rounds: u32) -> Result<Duel> {
+    let ours_commit = |number: u32| ours.write(&ours::build(&[number]), Durability::Synced);
+    let raw_commit = |number: u32| raw.write(raw::encode(&[number])?, PersistMode::SyncData);
+    drain();
+    alternate(
+        "durable_commit_16_writers",
+        rounds,
+        |round| commits_per_second(rows, round, &ours_commit),
+        |round| commits_per_second(rows, round, &raw_commit),
+    )
+}
+
+/// Sixteen threads that commit one row after another, until the time is over.
+fn commits_per_second(
+    rows: u32,
+    round: u32,
+    commit: &(impl Fn(u32) -> Result<()> + Sync),
+) -> Result<f64> {
+    let watch = Stopwatch::start();
+    let done = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let write = |writer: u32| {
+            let (watch, done) = (&watch, &done);
+            move || -> Result<()> {
+                for number in rows::draw(round * WRITERS + writer, rows) {
+                    if watch.elapsed() >= SPAN {
+                        break;
+                    }
+                    commit(number)?;
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+        };
+        let writers: Vec<_> = (0..WRITERS).map(|w| scope.spawn(write(w))).collect();
+        writers
+            .into_iter()
+            .try_for_each(|writer| writer.join().expect("a writer that panicked said why"))
+    })?;
+    Ok(per_second(done.into_inner(), watch.elapsed()))
+}
+
+/// What the watched child does: each writer commits durably as often as told.
+pub(crate) fn run_child(arguments: &[String]) -> Result<()> {
+    let [path, writers, commits] = arguments else {
+        return Err(Error::Usage(format!("{CHILD} PATH WRITERS COMMITS")));
+    };
+    let number = |text: &String| {
+        text.parse::<u32>()
+            .map_err(|error| Error::Usage(format!("`{text}`: {error}")))
+    };
+    let (writers, commits) = (number(writers)?, number(commits)?);
+    let ours = Ours::open(Path::new(path))?;
+    std::thread::scope(|scope| {
+        let write = |writer: u32| {
+            let ours = &ours;
+            move || -> Result<()> {
+                for commit in 0..commits {
+                    let row = ours::build(&[writer * commits + commit]);
+                    ours.write(&row, Durability::Synced)?;
+                }
+                Ok(())
+            }
+        };
+        let threads: Vec<_> = (0..writers).map(|w| scope.spawn(write(w))).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().expect("a writer that panicked said why"))
+    })
+}
+
+/// Counts the syncs behind durable commits, where `strace` is there to do it.
+pub(crate) fn prove_syncs(report: &mut Report, dir: &Path) -> Result<()> {
+    let version = Command::new("strace").arg("-V").output();
+    if !version.is_ok_and(|output| output.status.success()) {
+        report.say("durable_commit_proof       skipped: strace is not installed");
+        return Ok(());
+    }
+    // What opening and closing take, to be subtracted; the first run also makes the table.
+    syncs_of(dir, 0, 0)?;
+    let idle = syncs_of(dir, 0, 0)?;
+    let (Some(idle), Some(alone), Some(many)) = (
+        idle,
+        syncs_of(dir, 1, WATCHED_COMMITS)?,
+        syncs_of(dir, WRITERS, WATCHED_COMMITS)?,
+    ) else {
+        report.say("durable_commit_proof       skipped: strace may not watch processes here");
+        return Ok(());
+    };
+    let (alone, many) = (alone.saturating_sub(idle), many.saturating_sub(idle));
+    let how = format!(
+        "strace counts fdatasync and fsync: 1 writer, {WATCHED_COMMITS} commits, {alone} syncs; \
+         {WRITERS} writers, {} commits, {many} syncs",
+        WRITERS * WATCHED_COMMITS
+    );
+    // No group is larger than the number of writers, so fewer syncs than this would be a lie.
+    let enough = alone >= WATCHED_COMMITS && many >= WATCHED_COMMITS;
+    report.must("durable_commit_proof", enough, &how);
+    Ok(())
+}
+
+/// How often a child synced; `None` if it could not be watched.
+fn syncs_of(dir: &Path, writers: u32, commits: u32) -> Result<Option<u32>> {
+    let trace = dir.join("strace.txt");
+    let status = Command::new("strace")
+        .args(["-f", "-qq", "-e", "trace=fdatasync,fsync,sync_file_range"])
+        .arg("-o")
+        .arg(&trace)
+        .arg(std::env::current_exe()?)
+        .arg(CHILD)
+        .arg(dir.join("proof"))
+        .args([writers.to_string(), commits.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    if !status.success() {
+        return Ok(None);
+    }
+    let calls = fs::read_to_string(&trace)?;
+    // A call that another thread interrupts is shown in two lines; the second one says `resumed`.
+    let begun = calls
+        .lines()
+        .filter(|line| line.contains("sync") && !line.contains("resumed"));
+    Ok(u32::try_from(begun.count()).ok())
+}

@@ -1,0 +1,140 @@
+//! A database directory that can be killed: copied while it is open, and its journal torn.
+//!
+//! ```text
+//!   journal   ████████████████████░░░░░░░░░░░░░0000000…
+//!             └─ synced ─────────┘└ unsynced ─┘└ never written
+//!   kill      ████████████████████░░░░░░░░░░░░░            the operating system has it all
+//!   power     ████████████████████░░░░░▒▒▒                 cut anywhere, rubbish after the cut
+//! ```
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use storage::{Engine, FjallEngine, FjallOptions};
+use tempfile::TempDir;
+
+use crate::chance::Chance;
+use crate::error::{Checked, Wrong};
+
+/// How much of a journal is looked at at a time. Nothing we write holds as many zeros in a row.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// How much rubbish follows a torn end.
+const RUBBISH_BYTES_MAX: u64 = 300;
+
+#[derive(Debug)]
+pub(crate) struct Disk {
+    root: TempDir,
+    life: u64,
+    synced_bytes: u64,
+}
+
+impl Disk {
+    pub(crate) fn new() -> Checked<Self> {
+        Ok(Self {
+            root: tempfile::tempdir().map_err(wrong)?,
+            life: 0,
+            synced_bytes: 0,
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.root.path().join(format!("life{}", self.life))
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.path().join("engine").join("0.jnl")
+    }
+
+    pub(crate) fn opener(
+        &self,
+    ) -> impl Fn() -> storage::Result<Arc<dyn Engine>> + Send + Sync + 'static {
+        let path = self.path();
+        let options = FjallOptions {
+            worker_threads: Some(1),
+            ..FjallOptions::default()
+        };
+        move || Ok(Arc::new(FjallEngine::open(&path, options.clone())?))
+    }
+
+    pub(crate) fn mark_synced(&mut self) -> Checked<()> {
+        self.synced_bytes = self.journal_bytes()?;
+        Ok(())
+    }
+
+    /// Where the journal's last byte was written, looking from the last known place on.
+    fn journal_bytes(&self) -> Checked<u64> {
+        let mut file = match File::open(self.journal()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            other => other.map_err(wrong)?,
+        };
+        let mut end = self.synced_bytes;
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            file.seek(SeekFrom::Start(end)).map_err(wrong)?;
+            let read = file.read(&mut chunk).map_err(wrong)?;
+            let filled = chunk.iter().take(read).rposition(|byte| *byte != 0);
+            match filled {
+                Some(last) => end += u64::try_from(last + 1).map_err(wrong)?,
+                None => return Ok(end),
+            }
+        }
+    }
+
+    pub(crate) fn kill(&mut self) -> Checked<()> {
+        let from = self.path();
+        self.life += 1;
+        copy(&from, &self.path()).map_err(wrong)?;
+        Ok(())
+    }
+
+    pub(crate) fn power_off(&mut self, chance: &Chance) -> Checked<bool> {
+        let end = self.journal_bytes()?;
+        self.kill()?;
+        let unsynced = end.saturating_sub(self.synced_bytes);
+        let cut = self.synced_bytes + chance.below(unsynced + 1);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .open(self.journal())
+            .map_err(wrong)?;
+        file.set_len(cut).map_err(wrong)?;
+        if unsynced > 0 && chance.one_in(2) {
+            file.seek(SeekFrom::End(0)).map_err(wrong)?;
+            let count = chance.below(RUBBISH_BYTES_MAX);
+            let rubbish: Vec<u8> = (0..count)
+                .filter_map(|_| u8::try_from(chance.below(256)).ok())
+                .collect();
+            file.write_all(&rubbish).map_err(wrong)?;
+        }
+        Ok(cut < end)
+    }
+
+    /// Removes the directories of earlier lives.
+    pub(crate) fn sweep(&self) {
+        if let Some(before) = self.life.checked_sub(1) {
+            // What cannot be removed now goes with the temporary directory.
+            let _ = fs::remove_dir_all(self.root.path().join(format!("life{before}")));
+        }
+    }
+}
+
+/// Copies what is on the disk; a journal's empty end is not carried along.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn wrong(error: impl std::fmt::Display) -> Wrong {
+    Wrong(format!("the simulator's own files failed: {error}"))
+}

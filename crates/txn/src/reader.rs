@@ -1,0 +1,53 @@
+//! Reading as a transaction reads, from any thread and for as long as one likes.
+
+use std::sync::Arc;
+
+use partitions::TableId;
+use storage::{Bytes, Direction, KeyRange};
+
+use crate::scan::Scan;
+use crate::view::View;
+use crate::writes::{Tables, writes_in};
+use crate::{Result, Timestamp};
+
+/// A snapshot with the writes that a transaction had made when the reader was taken. What it reads
+/// counts as read by that transaction; once the transaction has ended it reads no more.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    view: Arc<View>,
+    own: Arc<Tables>,
+}
+
+impl Reader {
+    pub(crate) fn new(view: Arc<View>, own: Arc<Tables>) -> Self {
+        Self { view, own }
+    }
+
+    /// The snapshot's timestamp.
+    pub fn at(&self) -> Timestamp {
+        self.view.at()
+    }
+
+    /// The row under `key`: the transaction's own, or the one at its snapshot.
+    pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.own.get(&table).and_then(|rows| rows.get(key)) {
+            Some(own) => Ok(own.clone()),
+            None => self.view.get(table, key),
+        }
+    }
+
+    /// The rows of a range in key order, or in reverse, as [`Reader::get`] would find them.
+    pub fn scan(&self, table: TableId, range: &KeyRange, direction: Direction) -> Result<Scan> {
+        let own = writes_in(&self.own, table, range);
+        Scan::open(Arc::clone(&self.view), table, range, direction, own)
+    }
+
+    /// A range cut where partitions begin, in key order: what can be read side by side.
+    pub fn tiles(&self, table: TableId, range: &KeyRange) -> Result<Vec<KeyRange>> {
+        let map = self.view.store().map(table)?;
+        let partitions = map.overlapping(range).iter();
+        Ok(partitions
+            .map(|one| one.descriptor.range.intersect(range))
+            .collect())
+    }
+}
