@@ -46,6 +46,8 @@ pub struct Schema {
     key: Vec<usize>,
     /// Positions of the other columns, in order.
     rest: Vec<usize>,
+    /// For each column its place in the key, if it has one.
+    places: Vec<Option<usize>>,
 }
 
 impl Schema {
@@ -72,14 +74,17 @@ impl Schema {
         columns: Vec<Column>,
         key: Vec<usize>,
     ) -> Result<Self> {
+        let place = |position| key.iter().position(|of_key| *of_key == position);
+        let places: Vec<Option<usize>> = (0..columns.len()).map(place).collect();
         let rest = (0..columns.len())
-            .filter(|position| !key.contains(position))
+            .filter(|at| place(*at).is_none())
             .collect();
         let schema = Self {
             name,
             columns,
             key,
             rest,
+            places,
         };
         match schema.fault() {
             Some(reason) => Err(Error::Schema {
@@ -214,53 +219,47 @@ impl Schema {
             key: format_key(key),
             detail,
         };
-        let key_values = keys::decode_key(key).map_err(|error| damaged(error.to_string()))?;
+        let wrong = |error: keys::Error| damaged(error.to_string());
+        let mut key_values = keys::decode_key(key).map_err(wrong)?;
         if key_values.len() != self.key.len() {
             return Err(damaged(format!("its key has {} columns", key_values.len())));
         }
-        let mut values = vec![Value::Null; self.columns.len()];
-        for (position, value) in self.key.iter().zip(key_values) {
-            if let Some(place) = values.get_mut(*position) {
-                *place = value;
-            }
-        }
-        let view = RowView::new(row).map_err(|error| damaged(error.to_string()))?;
-        for (index, position) in self.rest.iter().enumerate() {
-            let Some(column) = self.columns.get(*position) else {
-                continue;
-            };
-            let value = view.column(index, column.kind);
-            let value = value.map_err(|error| damaged(error.to_string()))?;
-            if let (Some(place), Some(value)) = (values.get_mut(*position), value) {
-                *place = value;
-            }
+        let view = RowView::new(row).map_err(wrong)?;
+        let mut values = Vec::with_capacity(self.columns.len());
+        let mut rest = 0;
+        for (column, place) in self.columns.iter().zip(&self.places) {
+            values.push(match place {
+                Some(index) => key_values
+                    .get_mut(*index)
+                    .map_or(Value::Null, |value| std::mem::replace(value, Value::Null)),
+                None => {
+                    let value = view.column(rest, column.kind).map_err(wrong)?;
+                    rest += 1;
+                    value.unwrap_or(Value::Null)
+                }
+            });
         }
         Ok(values)
     }
 
     fn check(&self, column: &Column, value: &Value) -> Result<()> {
-        let (table, name) = (self.name.clone(), column.name.clone());
         if value.is_null() {
-            return match column.not_null {
-                true => Err(Error::NullValue {
-                    table,
-                    column: name,
-                }),
-                false => Ok(()),
-            };
+            if !column.not_null {
+                return Ok(());
+            }
+            let (table, column) = (self.name.clone(), column.name.clone());
+            return Err(Error::NullValue { table, column });
         }
-        if !value.type_matches(column.kind) {
-            let given = value
-                .value_type()
-                .map_or("NULL".to_owned(), |kind| kind.to_string());
-            return Err(Error::ValueType {
-                table,
-                column: name,
-                expected: column.kind,
-                given,
-            });
+        if value.type_matches(column.kind) {
+            return Ok(());
         }
-        Ok(())
+        let given = value.value_type();
+        Err(Error::ValueType {
+            table: self.name.clone(),
+            column: column.name.clone(),
+            expected: column.kind,
+            given: given.map_or("NULL".to_owned(), |kind| kind.to_string()),
+        })
     }
 
     fn wrong_count(&self, what: &'static str, expected: usize, given: usize) -> Error {

@@ -112,12 +112,13 @@ impl FjallEngine {
         let root = path.as_ref();
         let lock = directory::claim(root)?;
         let engine = directory::engine_path(root);
-        if !engine.is_dir() {
+        if engine.is_dir() {
+            directory::check_engine(&engine)?;
+            journal::check(&engine)?;
+            table::check(&engine)?;
+        } else {
             directory::create_engine(root, |draft| open_database(draft, &options).map(drop))?;
         }
-        directory::check_engine(&engine)?;
-        journal::check(&engine)?;
-        table::check(&engine)?;
         let database = open_database(&engine, &options)?;
         let spaces = find_spaces(&database, &engine)?;
         Ok(Self {

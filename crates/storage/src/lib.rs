@@ -22,7 +22,7 @@ mod fjall;
 mod memory;
 mod placement;
 
-pub use bytes::Bytes;
+pub use bytes::{Buf, Bytes};
 pub use engine::{
     Batch, Direction, Durability, ENGINE_KEY_BYTES_MAX, Engine, KeyRange, Operation, Pair, Scan,
     Snapshot, SpaceId,

@@ -298,7 +298,7 @@ fn tombstones(slot: &Slot, table: TableId, range: &KeyRange) -> Result<Found> {
             let rest = Some(key);
             return Ok(Found { graves, rest });
         }
-        let Version { at, row } = Version::decode(table, &key, &bytes)?;
+        let Version { at, row } = Version::decode(table, &key, bytes)?;
         if row.is_none() {
             graves.push(Grave { at, table, key });
         }

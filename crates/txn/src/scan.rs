@@ -109,7 +109,7 @@ impl Scan {
             let (key, bytes) = pair.map_err(|error| current.slot.read_failed(error))?;
             current.rows += 1;
             current.bytes += bytes_of(&key, &bytes);
-            let version = Version::decode(self.table, &key, &bytes)?;
+            let version = Version::decode(self.table, &key, bytes)?;
             let row = if version.at <= self.view.at() {
                 version.row
             } else {
@@ -214,7 +214,9 @@ impl Iterator for Scan {
         }
         match self.next_row() {
             Ok(Some(pair)) => {
-                self.last = Some(pair.0.clone());
+                if self.ticket.is_some() {
+                    self.last = Some(pair.0.clone());
+                }
                 Some(Ok(pair))
             }
             Ok(None) => {

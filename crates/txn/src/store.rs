@@ -470,7 +470,7 @@ impl Store {
         let range = &one.descriptor.range;
         for pair in snapshot.scan(table_space(table), range, Direction::Ascending)? {
             let (key, bytes) = pair?;
-            let row = Version::decode(table, &key, &bytes)?.row;
+            let row = Version::decode(table, &key, bytes)?.row;
             let size = bytes_of(&key, row.as_deref().unwrap_or_default());
             totals.bytes += size;
             totals.rows += u64::from(row.is_some());

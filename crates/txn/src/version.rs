@@ -11,7 +11,7 @@
 
 use partitions::TableId;
 use partitions::spaces::prefixed_key;
-use storage::Bytes;
+use storage::{Buf, Bytes};
 
 use crate::{Error, Result, Timestamp};
 
@@ -43,25 +43,28 @@ impl Version {
     }
 
     /// Reads the bytes under the bare key; the row shares them.
-    pub(crate) fn decode(table: TableId, key: &[u8], bytes: &Bytes) -> Result<Self> {
+    pub(crate) fn decode(table: TableId, key: &[u8], mut bytes: Bytes) -> Result<Self> {
         let damaged = |detail: &str| Error::Damaged {
             what: "row",
             table,
             key: Bytes::copy_from_slice(key),
             detail: detail.to_owned(),
         };
-        let (at, rest) = bytes
-            .split_first_chunk::<8>()
-            .ok_or_else(|| damaged("shorter than its header"))?;
-        let at = Timestamp(u64::from_be_bytes(*at));
-        match rest.first() {
-            Some(&KIND_ROW) => Ok(Self {
-                at,
-                row: Some(bytes.slice(HEADER_BYTES..)),
-            }),
-            Some(&KIND_TOMBSTONE) => Ok(Self { at, row: None }),
-            Some(_) => Err(damaged("a version kind that this program does not know")),
-            None => Err(damaged("shorter than its header")),
+        let Some((header, _)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Err(damaged("shorter than its header"));
+        };
+        let [at @ .., kind] = *header;
+        let at = Timestamp(u64::from_be_bytes(at));
+        match kind {
+            KIND_ROW => {
+                bytes.advance(HEADER_BYTES);
+                Ok(Self {
+                    at,
+                    row: Some(bytes),
+                })
+            }
+            KIND_TOMBSTONE => Ok(Self { at, row: None }),
+            _ => Err(damaged("a version kind that this program does not know")),
         }
     }
 }
@@ -122,7 +125,7 @@ mod tests {
         #[test]
         fn versions_come_back(at: u64, row: Option<Vec<u8>>) {
             let version = Version { at: Timestamp(at), row: row.map(Bytes::from) };
-            prop_assert_eq!(Version::decode(TableId(1), b"k", &version.encode()).unwrap(), version);
+            prop_assert_eq!(Version::decode(TableId(1), b"k", version.encode()).unwrap(), version);
         }
 
         #[test]
@@ -137,7 +140,7 @@ mod tests {
         #[test]
         fn foreign_bytes_never_panic(bytes: Vec<u8>, value: Vec<u8>) {
             let bytes = Bytes::from(bytes);
-            let _ = Version::decode(TableId(1), b"k", &bytes);
+            let _ = Version::decode(TableId(1), b"k", bytes.clone());
             let _ = Replaced::decode(&bytes, &Bytes::from(value));
         }
     }

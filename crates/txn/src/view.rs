@@ -287,7 +287,7 @@ impl Drop for View {
 pub(crate) fn newest_version(slot: &Slot, table: TableId, key: &[u8]) -> Result<Found> {
     let bytes = slot.get(table_space(table), key)?;
     bytes
-        .map(|bytes| Version::decode(table, key, &bytes))
+        .map(|bytes| Version::decode(table, key, bytes))
         .transpose()
 }
 
