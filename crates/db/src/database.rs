@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use sql::{Catalog, Schema, Table};
+use sql::{Catalog, Executor, Schema, Table};
 use storage::env::{Clock, Random, SystemClock, SystemRandom};
 use storage::{FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, Placement, SharedPlacement};
 use txn::{Fatality, Store};
@@ -46,7 +46,8 @@ impl Options {
 #[derive(Debug)]
 pub struct Database {
     pub(crate) store: Arc<Store>,
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: Arc<Catalog>,
+    executor: Executor,
     /// Joined when the database is dropped.
     _background: Option<Background>,
 }
@@ -93,11 +94,13 @@ impl Database {
             inner.history_bytes_max = max;
         }
         let store = Store::open(inner)?;
-        let catalog = Catalog::load(&store)?;
+        let catalog = Arc::new(Catalog::load(&store)?);
+        let executor = Executor::new(Arc::clone(&store), Arc::clone(&catalog));
         let background = background.then(|| Background::start(&store));
         Ok(Self {
             store,
             catalog,
+            executor,
             _background: background,
         })
     }
@@ -118,7 +121,7 @@ impl Database {
 
     /// Drops a table with all its rows.
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        Ok(self.catalog.drop(&self.store, name)?)
+        Ok(self.catalog.remove(&self.store, name)?)
     }
 
     /// The table called `name`.
@@ -139,6 +142,10 @@ impl Database {
     /// A transaction that may write.
     pub fn begin(&self) -> Transaction {
         Transaction::new(self.store.begin())
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
     }
 
     /// Makes every commit so far durable, also those that were buffered.

@@ -60,7 +60,11 @@ impl Error {
         }
     }
 
-    fn new(kind: Kind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+    pub(crate) fn inner(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        self.source.as_ref()
+    }
+
+    pub(crate) fn new(kind: Kind, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self {
             kind,
             source: Box::new(source),
@@ -106,7 +110,10 @@ impl From<keys::Error> for Error {
 
 fn sql_kind(error: &sql::Error) -> Kind {
     match error {
-        sql::Error::NoSuchTable { .. } | sql::Error::NoSuchColumn { .. } => Kind::NotFound,
+        sql::Error::NoSuchTable { .. }
+        | sql::Error::NoSuchColumn { .. }
+        | sql::Error::UnknownColumn { .. }
+        | sql::Error::NoSuchFunction { .. } => Kind::NotFound,
         sql::Error::TableExists { .. } | sql::Error::RowExists { .. } => Kind::Exists,
         sql::Error::Schema { .. }
         | sql::Error::ValueCount { .. }
@@ -114,6 +121,11 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::NullValue { .. }
         | sql::Error::OutOfRange { .. }
         | sql::Error::CannotCast { .. }
+        | sql::Error::NoSuchParameter { .. }
+        | sql::Error::Unsupported { .. }
+        | sql::Error::Syntax(_)
+        | sql::Error::DivisionByZero
+        | sql::Error::Query { .. }
         | sql::Error::Keys(_) => Kind::Invalid,
         sql::Error::Damaged { .. } | sql::Error::DamagedRecord { .. } => Kind::Corrupt,
         sql::Error::Txn(error) => txn_kind(error),

@@ -48,6 +48,8 @@ mod database;
 mod error;
 mod range;
 mod reads;
+mod session;
+mod sqlstate;
 mod transaction;
 
 pub use admin::PartitionInfo;
@@ -56,7 +58,9 @@ pub use error::{Error, Kind, Result};
 pub use keys::{Decimal, Type, Value};
 pub use range::Range;
 pub use reads::{Row, Rows, Snapshot};
-pub use sql::{Column, Schema, Table};
+pub use session::{Notice, Reply, ReplyRows, Session, TransactionState};
+pub use sql::{Column, Prepared, ResultColumn, Schema, Table};
+pub use syntax::Statement;
 pub use transaction::Transaction;
 pub use txn::{
     Collected, Committed, Direction, Durability, Fatality, Immortal, PartitionId, Savepoint, Share,

@@ -41,7 +41,7 @@ fn a_wrong_request_says_what_is_wrong() {
     let mut txn = db.begin();
     let uint = Value::Uint64(1);
     check(
-        txn.insert(&orders, &[uint.clone()]),
+        txn.insert(&orders, std::slice::from_ref(&uint)),
         Kind::Invalid,
         "has 3 columns, 1 values",
     );
@@ -58,7 +58,7 @@ fn a_wrong_request_says_what_is_wrong() {
         "column `id` of table `orders` is NOT NULL",
     );
     check(
-        txn.get(&orders, &[uint.clone()]),
+        txn.get(&orders, std::slice::from_ref(&uint)),
         Kind::Invalid,
         "has 2 key columns, 1 values",
     );

@@ -39,8 +39,8 @@ fn amount(row: Option<Vec<Value>>) -> i64 {
 fn transfer(db: &Database, table: &Arc<Table>, from: u64, to: u64) -> Result<(), db::Error> {
     let mut txn = db.begin();
     let (from, to) = (Value::Uint64(from), Value::Uint64(to));
-    let rich = amount(txn.get(table, &[from.clone()])?);
-    let poor = amount(txn.get(table, &[to.clone()])?);
+    let rich = amount(txn.get(table, std::slice::from_ref(&from))?);
+    let poor = amount(txn.get(table, std::slice::from_ref(&to))?);
     txn.replace(table, &[from, Value::Int64(rich - 1)])?;
     txn.replace(table, &[to, Value::Int64(poor + 1)])?;
     txn.commit().map(|_| ())

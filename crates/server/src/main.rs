@@ -1,25 +1,80 @@
 //! The `evenkeel` program: its command line.
-//!
-//! There is nothing to serve yet, and the help says so: it names only what works. A command comes
-//! into the help together with the code that does it.
 
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, Subcommand};
+use server::serve::{DATA_DEFAULT, PG_DEFAULT};
+use server::{Error, serve, shell};
 
 /// EvenKeel, a database of sorted, range-partitioned tables that keeps its load even.
 ///
-/// This build has no server and no commands yet. The database works inside a Rust program, through
-/// the library crate `db`.
+/// `evenkeel serve` runs it for every client of PostgreSQL, such as `psql -h 127.0.0.1 -p 5433`, and
+/// `evenkeel sql` works on a data directory without a server. Inside a Rust program it is the library
+/// crate `db`.
 #[derive(Parser)]
 #[command(name = "evenkeel", version, verbatim_doc_comment)]
-struct Args {}
+struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the database for PostgreSQL's clients: psql, drivers, ORMs
+    ///
+    /// Anyone who reaches the address may do anything: there are no passwords yet. The default
+    /// address is reachable from this machine only.
+    Serve {
+        /// The directory of the data; made if it does not exist
+        #[arg(long, value_name = "DIR", default_value = DATA_DEFAULT)]
+        data: PathBuf,
+        /// The address to serve PostgreSQL's clients on; port 0 takes a free one
+        #[arg(long, value_name = "ADDR", default_value = PG_DEFAULT)]
+        pg: String,
+        /// Clients that may be connected at a time [default: 1000]
+        #[arg(long, value_name = "N")]
+        connections_max: Option<usize>,
+    },
+    /// Run SQL on a data directory that no server has open
+    ///
+    /// Without -c and -f it asks for statements at the terminal, or reads them from a pipe.
+    Sql {
+        /// The directory of the data; made if it does not exist
+        #[arg(long, value_name = "DIR", default_value = DATA_DEFAULT)]
+        data: PathBuf,
+        /// Run these statements and exit; may be given several times
+        #[arg(short = 'c', value_name = "SQL")]
+        command: Vec<String>,
+        /// Run the statements of this file and exit; may be given several times, after -c
+        #[arg(short = 'f', value_name = "FILE")]
+        file: Vec<PathBuf>,
+    },
+}
 
 fn main() -> ExitCode {
-    let Args {} = Args::parse();
-    match Args::command().print_long_help() {
+    let outcome = match Args::parse().command {
+        None => Args::command().print_long_help().map_err(Error::Io),
+        Some(Command::Serve {
+            data,
+            pg,
+            connections_max,
+        }) => serve::serve(&data, &pg, connections_max),
+        Some(Command::Sql {
+            data,
+            command,
+            file,
+        }) => shell::run(&data, &command, &file),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads the help has closed the pipe: there is nobody left to tell.
-        Err(_) => ExitCode::FAILURE,
+        Err(error) => {
+            // Whoever reads our output may have closed the pipe: there is nobody left to tell.
+            if !matches!(&error, Error::Io(io) if io.kind() == ErrorKind::BrokenPipe) {
+                let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("error: {error}\n"));
+            }
+            ExitCode::FAILURE
+        }
     }
 }

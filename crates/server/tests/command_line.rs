@@ -32,7 +32,7 @@ fn no_argument_prints_the_help() {
 
 #[test]
 fn an_unknown_argument_exits_with_2_and_is_named() {
-    let all: String = ["serve", "--data", "-x"]
+    let all: String = ["frobnicate", "--data", "-x"]
         .map(|argument| {
             let output = evenkeel(&[argument]);
             assert_eq!(

@@ -124,7 +124,7 @@ fn round_decimal(decimal: Decimal) -> i128 {
 fn round_float(number: f64) -> Option<i128> {
     let rounded = number.round_ties_even();
     // Every integer type lies well within these bounds, so the cast below is exact.
-    if !(rounded.abs() < 1e30) {
+    if rounded.is_nan() || rounded.abs() >= 1e30 {
         return None;
     }
     #[expect(

@@ -87,7 +87,7 @@ impl Catalog {
     }
 
     /// Drops a table with all its rows.
-    pub fn drop(&self, store: &Store, name: &str) -> Result<()> {
+    pub fn remove(&self, store: &Store, name: &str) -> Result<()> {
         let table = self.get(name)?;
         let mut tables = self.tables.write();
         store.drop_table(table.id)?;
@@ -97,7 +97,10 @@ impl Catalog {
 }
 
 /// The name most like `name`, if one is near enough to be meant.
-fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n String>) -> Option<&'n String> {
+pub(crate) fn nearest<'n>(
+    name: &str,
+    names: impl Iterator<Item = &'n String>,
+) -> Option<&'n String> {
     names
         .map(|other| (edits(name, other), other))
         .filter(|(edits, _)| *edits <= NEAREST_EDITS_MAX)

@@ -29,6 +29,14 @@ pub enum Error {
         /// The column that was asked for.
         column: String,
     },
+    /// A column that no table of a query has.
+    #[error("column `{column}` does not exist{}", did_you_mean(.nearest))]
+    UnknownColumn {
+        /// The name that was asked for.
+        column: String,
+        /// A name that looks like it.
+        nearest: Option<String>,
+    },
     /// A schema that cannot be.
     #[error("table `{table}`: {reason}")]
     Schema {
@@ -112,6 +120,42 @@ pub enum Error {
         table: txn::TableId,
         /// What does not fit.
         detail: &'static str,
+    },
+    /// A function that does not exist.
+    #[error("function `{name}` does not exist")]
+    NoSuchFunction {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A parameter that was not given.
+    #[error("there is no parameter {name}")]
+    NoSuchParameter {
+        /// The parameter.
+        name: String,
+    },
+    /// Something that is understood and not done.
+    #[error("{what} is not supported yet")]
+    Unsupported {
+        /// What.
+        what: String,
+    },
+    /// Text that is no statement.
+    #[error(transparent)]
+    Syntax(#[from] syntax::Error),
+    /// A division by zero.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// A query that cannot be planned or run.
+    #[error("{what}")]
+    Query {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A fault of this program.
+    #[error("internal error: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
     },
     /// A value that cannot be stored.
     #[error(transparent)]

@@ -9,11 +9,21 @@
 
 mod cast;
 mod catalog;
+mod conditions;
+mod constant;
+mod ddl;
 mod error;
+mod execute;
+mod fast;
+mod modify;
+mod names;
+mod query;
 mod record;
 mod schema;
 
 pub use cast::cast;
 pub use catalog::{Catalog, Table};
 pub use error::{Error, Result};
+pub use execute::{Answer, AnswerRows, Executor, Prepared};
+pub use query::ResultColumn;
 pub use schema::{Column, NAME_CHARS_MAX, Schema};

@@ -170,6 +170,45 @@ impl Schema {
             .filter_map(|position| self.columns.get(*position))
     }
 
+    /// Where the column of this name stands.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// Where the column of this name stands, or an error.
+    pub(crate) fn column_position(&self, name: &str) -> Result<usize> {
+        let no_such = || Error::NoSuchColumn {
+            table: self.name.clone(),
+            column: name.to_owned(),
+        };
+        self.position(name).ok_or_else(no_such)
+    }
+
+    /// The key of a row.
+    pub(crate) fn key_of(&self, row: &[Value]) -> Vec<Value> {
+        self.key
+            .iter()
+            .filter_map(|position| row.get(*position).cloned())
+            .collect()
+    }
+
+    /// Where a column that is not in the key lies in the row.
+    pub(crate) fn rest_index(&self, position: usize) -> usize {
+        self.rest
+            .iter()
+            .take_while(|other| **other < position)
+            .count()
+    }
+
+    /// An error for stored bytes that do not fit this table.
+    pub(crate) fn damaged(&self, key: &[u8], detail: String) -> Error {
+        Error::Damaged {
+            table: self.name.clone(),
+            key: format_key(key),
+            detail,
+        }
+    }
+
     pub(crate) fn key_positions(&self) -> &[usize] {
         &self.key
     }
@@ -214,32 +253,45 @@ impl Schema {
 
     /// The inverse of [`Schema::encode`].
     pub fn decode(&self, key: &[u8], row: &[u8]) -> Result<Vec<Value>> {
-        let damaged = |detail: String| Error::Damaged {
-            table: self.name.clone(),
-            key: format_key(key),
-            detail,
-        };
+        let damaged = |detail: String| self.damaged(key, detail);
         let wrong = |error: keys::Error| damaged(error.to_string());
-        let mut key_values = keys::decode_key(key).map_err(wrong)?;
-        if key_values.len() != self.key.len() {
-            return Err(damaged(format!("its key has {} columns", key_values.len())));
+        let mut key_columns = keys::key::columns(key);
+        let mut next_key = || -> Result<Option<Value>> {
+            let column = key_columns.next().transpose().map_err(wrong)?;
+            column
+                .map(|column| column.decode())
+                .transpose()
+                .map_err(wrong)
+        };
+        // Nearly always the key columns stand in the order of the key.
+        let mut taken = Vec::new();
+        if !self.key.is_sorted() {
+            for _ in &self.key {
+                taken.push(next_key()?);
+            }
         }
         let view = RowView::new(row).map_err(wrong)?;
         let mut values = Vec::with_capacity(self.columns.len());
         let mut rest = 0;
         for (column, place) in self.columns.iter().zip(&self.places) {
-            values.push(match place {
-                Some(index) => key_values
-                    .get_mut(*index)
-                    .map_or(Value::Null, |value| std::mem::replace(value, Value::Null)),
+            let value = match place {
+                Some(index) => match taken.get_mut(*index) {
+                    Some(value) => value.take(),
+                    None => next_key()?,
+                }
+                .ok_or_else(|| damaged("its key has too few columns".to_owned()))?,
                 None => {
                     let value = view.column(rest, column.kind).map_err(wrong)?;
                     rest += 1;
                     value.unwrap_or(Value::Null)
                 }
-            });
+            };
+            values.push(value);
         }
-        Ok(values)
+        match next_key()? {
+            None => Ok(values),
+            Some(_) => Err(damaged("its key has too many columns".to_owned())),
+        }
     }
 
     fn check(&self, column: &Column, value: &Value) -> Result<()> {

@@ -4,6 +4,7 @@
 //! (`unshare` and a `tmpfs`), that is filled to the brim. Elsewhere the child may not write files past
 //! a size (`ulimit -f`), which fails writes at the same places with another error.
 
+#![cfg(test)]
 #![cfg(target_os = "linux")]
 use std::path::{Path, PathBuf};
 use std::process::Command;

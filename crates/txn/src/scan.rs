@@ -169,6 +169,9 @@ impl Scan {
     }
 
     fn next_row(&mut self) -> Result<Option<Pair>> {
+        if self.own.is_empty() {
+            return self.next_stored();
+        }
         loop {
             let stored = self.next_stored()?;
             if !self.own_comes_first(stored.as_ref().map(|(key, _)| key)) {

@@ -1,0 +1,495 @@
+//! One client's conversation with the database, whatever it came in by.
+//!
+//! ```text
+//!   text ─► statements ─► prepared: parameter types, result columns ─► execute ─► rows, or done
+//!
+//!            idle ── BEGIN ──► open ── COMMIT, ROLLBACK ──► idle
+//!              │                │ an error
+//!              │                ▼
+//!   a statement alone is        failed: everything but COMMIT, ROLLBACK and ROLLBACK TO is refused
+//!   a transaction of its own
+//! ```
+//!
+//! COMMIT of a failed transaction rolls it back, as in PostgreSQL. Statements that change tables
+//! themselves take effect at once and are refused inside BEGIN and COMMIT.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use keys::{Type, Value};
+use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn};
+use syntax::Statement;
+use syntax::statement::Kind as Asks;
+use syntax::statement::{Reset, Set, Show};
+use txn::{Durability, Savepoint};
+
+use crate::{Database, Error, Kind, Result, Row};
+
+/// Where a session stands between statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionState {
+    /// Each statement is a transaction of its own.
+    Idle,
+    /// Inside BEGIN and COMMIT.
+    Open,
+    /// Inside a transaction that met an error.
+    Failed,
+}
+
+/// What a statement answered.
+pub enum Reply {
+    /// Rows, some at a time.
+    Rows(ReplyRows),
+    /// It is done.
+    Done {
+        /// The command as PostgreSQL tags it: `INSERT`, `CREATE TABLE`, ….
+        command: &'static str,
+        /// How many rows it wrote, where that makes sense.
+        rows: Option<u64>,
+    },
+}
+
+/// The rows of an answer.
+pub struct ReplyRows {
+    rows: AnswerRows,
+}
+
+impl ReplyRows {
+    /// What they look like.
+    pub fn columns(&self) -> &Arc<[ResultColumn]> {
+        self.rows.columns()
+    }
+
+    /// The command for the tag: `SELECT`, or `INSERT` and the like with RETURNING.
+    pub fn command(&self) -> &'static str {
+        self.rows.command()
+    }
+
+    /// Some more of them; `None` at the end.
+    pub async fn next(&mut self) -> Option<Result<Vec<Row>>> {
+        Some(self.rows.next().await?.map_err(Error::from))
+    }
+}
+
+/// A message besides the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// A SQLSTATE of class 01.
+    pub code: &'static str,
+    /// What it says.
+    pub text: String,
+}
+
+/// What a session refuses.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionError {
+    #[error("the transaction has failed: nothing runs before ROLLBACK")]
+    Failed,
+    #[error("statements that change tables themselves run outside of transactions: COMMIT first")]
+    Definition,
+    #[error("the transaction is read only")]
+    ReadOnly,
+    #[error("{command} is for transactions: BEGIN first")]
+    NoTransaction { command: &'static str },
+    #[error("there is no savepoint `{name}`")]
+    NoSavepoint { name: String },
+    #[error("there is no setting `{name}`")]
+    NoSetting { name: String },
+}
+
+impl SessionError {
+    pub(crate) fn sqlstate(&self) -> &'static str {
+        match self {
+            Self::Failed => "25P02",
+            Self::Definition => "25001",
+            Self::ReadOnly => "25006",
+            Self::NoTransaction { .. } => "25P01",
+            Self::NoSavepoint { .. } => "3B001",
+            Self::NoSetting { .. } => "42704",
+        }
+    }
+}
+
+impl From<SessionError> for Error {
+    fn from(error: SessionError) -> Self {
+        Self::new(Kind::Invalid, error)
+    }
+}
+
+/// A conversation. Dropping it rolls back what is open.
+pub struct Session {
+    database: Arc<Database>,
+    transaction: Option<Open>,
+    settings: BTreeMap<String, String>,
+    notices: Vec<Notice>,
+}
+
+/// A transaction between BEGIN and COMMIT.
+struct Open {
+    inner: txn::Transaction,
+    savepoints: Vec<(String, Savepoint)>,
+    read_only: bool,
+    failed: bool,
+}
+
+/// What the settings are until somebody changes them.
+const SETTINGS: &[(&str, &str)] = &[
+    ("application_name", ""),
+    ("client_encoding", "UTF8"),
+    ("datestyle", "ISO, MDY"),
+    ("default_transaction_isolation", "serializable"),
+    ("enable_fast_path", "on"),
+    ("extra_float_digits", "1"),
+    ("integer_datetimes", "on"),
+    ("search_path", "\"$user\", public"),
+    ("server_encoding", "UTF8"),
+    ("server_version", "15.0"),
+    ("standard_conforming_strings", "on"),
+    ("synchronous_commit", "on"),
+    ("timezone", "UTC"),
+    ("transaction_isolation", "serializable"),
+];
+
+impl Session {
+    /// A new conversation.
+    pub fn new(database: Arc<Database>) -> Self {
+        let settings = SETTINGS
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        Self {
+            database,
+            transaction: None,
+            settings: settings.collect(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// Reads a text of any number of statements. Runs nothing, but text that is no statement fails an
+    /// open transaction.
+    pub fn parse(&mut self, text: &str) -> Result<Vec<Statement>> {
+        let parsed = syntax::parse(text).map_err(sql::Error::from);
+        parsed.map_err(|error| self.failed(error.into()))
+    }
+
+    /// Works out the parameters and result columns of a statement. `hints` are types that the client
+    /// stated, by position.
+    pub async fn prepare(
+        &mut self,
+        statement: Statement,
+        hints: &[Option<Type>],
+    ) -> Result<Prepared> {
+        if let Asks::Show(Show::Variable(name)) = &statement.kind {
+            let columns = vec![ResultColumn {
+                name: name.clone(),
+                kind: Type::Utf8,
+            }];
+            return Ok(Prepared::plain(statement, Some(columns.into())));
+        }
+        let reader = match &self.transaction {
+            Some(open) => open.inner.reader(),
+            None => self.database.store.view().reader(),
+        };
+        let prepared = self
+            .database
+            .executor()
+            .prepare(statement, reader, hints)
+            .await;
+        prepared.map_err(|error| self.failed(error.into()))
+    }
+
+    /// Runs a prepared statement.
+    pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
+        let outcome = self.dispatch(prepared, parameters).await;
+        outcome.map_err(|error| self.failed(error))
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> TransactionState {
+        match &self.transaction {
+            None => TransactionState::Idle,
+            Some(open) if open.failed => TransactionState::Failed,
+            Some(_) => TransactionState::Open,
+        }
+    }
+
+    /// Messages since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// An error fails the open transaction.
+    fn failed(&mut self, error: Error) -> Error {
+        self.fail();
+        error
+    }
+
+    /// Fails the open transaction, when a client's message could not even be read.
+    pub fn fail(&mut self) {
+        if let Some(open) = &mut self.transaction {
+            open.failed = true;
+        }
+    }
+
+    async fn dispatch(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
+        let done = |command| {
+            Ok(Reply::Done {
+                command,
+                rows: None,
+            })
+        };
+        let kind = &prepared.statement().kind;
+        let ends = matches!(
+            kind,
+            Asks::Commit { .. } | Asks::Rollback { .. } | Asks::RollbackTo(_)
+        );
+        if self.state() == TransactionState::Failed && !ends {
+            return Err(SessionError::Failed.into());
+        }
+        match kind {
+            Asks::Begin(modes) => self.begin(modes.read_only.unwrap_or(false)),
+            Asks::Commit { .. } => self.commit().await,
+            Asks::Rollback { .. } => {
+                if self.transaction.take().is_none() {
+                    self.warn("25P01", "there is no transaction in progress");
+                }
+                done("ROLLBACK")
+            }
+            Asks::Savepoint(name) => {
+                let open = self.open("SAVEPOINT")?;
+                let savepoint = open.inner.savepoint();
+                open.savepoints.push((name.value.clone(), savepoint));
+                done("SAVEPOINT")
+            }
+            Asks::Release(name) => {
+                let open = self.open("RELEASE SAVEPOINT")?;
+                let index = open.find(&name.value)?;
+                open.savepoints.truncate(index);
+                done("RELEASE")
+            }
+            Asks::RollbackTo(name) => {
+                let open = self.open("ROLLBACK TO SAVEPOINT")?;
+                let index = open.find(&name.value)?;
+                open.savepoints.truncate(index + 1);
+                if let Some((_, savepoint)) = open.savepoints.last() {
+                    open.inner.rollback_to(*savepoint)?;
+                }
+                open.failed = false;
+                done("ROLLBACK")
+            }
+            Asks::Set(set) => self.set(set),
+            Asks::Show(show) => self.show(show),
+            Asks::Reset(reset) => self.reset(reset),
+            Asks::Discard(_) => done("DISCARD ALL"),
+            Asks::Vacuum(_) => done("VACUUM"),
+            Asks::Declare(_) => done("DECLARE"),
+            Asks::Pragma(_) => done("PRAGMA"),
+            _ => self.run(prepared.statement(), parameters).await,
+        }
+    }
+
+    /// A statement over tables.
+    async fn run(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Reply> {
+        let database = Arc::clone(&self.database);
+        let executor = database.executor();
+        if Executor::is_definition(statement) {
+            if self.transaction.is_some() {
+                return Err(SessionError::Definition.into());
+            }
+            return Ok(executor.define(statement)?.into());
+        }
+        if let Some(open) = &mut self.transaction {
+            if open.read_only && !matches!(statement.kind, Asks::Query(_)) {
+                return Err(SessionError::ReadOnly.into());
+            }
+            if let Asks::Query(query) = &statement.kind {
+                let reader = open.inner.reader();
+                return Ok(
+                    Answer::Rows(self.select(reader, &query.query, parameters).await?).into(),
+                );
+            }
+            return Ok(executor
+                .run(&mut open.inner, statement, parameters)
+                .await?
+                .into());
+        }
+        if let Asks::Query(query) = &statement.kind {
+            let reader = database.store.view().reader();
+            return Ok(Answer::Rows(self.select(reader, &query.query, parameters).await?).into());
+        }
+        let mut transaction = database.store.begin();
+        let answer = executor
+            .run(&mut transaction, statement, parameters)
+            .await?;
+        self.finish(transaction).await?;
+        Ok(answer.into())
+    }
+
+    /// A query, by the fast path unless the session has turned that off.
+    async fn select(
+        &self,
+        reader: txn::Reader,
+        query: &syntax::ast::Query,
+        parameters: &[Value],
+    ) -> Result<AnswerRows> {
+        let executor = self.database.executor();
+        let fast = self
+            .settings
+            .get("enable_fast_path")
+            .is_none_or(|value| value != "off");
+        Ok(match fast {
+            true => executor.select(reader, query, parameters).await?,
+            false => executor.select_planned(reader, query, parameters).await?,
+        })
+    }
+
+    fn begin(&mut self, read_only: bool) -> Result<Reply> {
+        match &self.transaction {
+            Some(_) => self.warn("25001", "there is already a transaction in progress"),
+            None => {
+                let inner = self.database.store.begin();
+                let open = Open {
+                    inner,
+                    savepoints: Vec::new(),
+                    read_only,
+                    failed: false,
+                };
+                self.transaction = Some(open);
+            }
+        }
+        Ok(Reply::Done {
+            command: "BEGIN",
+            rows: None,
+        })
+    }
+
+    async fn commit(&mut self) -> Result<Reply> {
+        let command = match self.transaction.take() {
+            None => {
+                self.warn("25P01", "there is no transaction in progress");
+                "COMMIT"
+            }
+            Some(open) if open.failed => "ROLLBACK",
+            Some(open) => {
+                self.finish(open.inner).await?;
+                "COMMIT"
+            }
+        };
+        Ok(Reply::Done {
+            command,
+            rows: None,
+        })
+    }
+
+    /// Commits, without holding up the thread's other work while the disk syncs.
+    async fn finish(&self, transaction: txn::Transaction) -> Result<()> {
+        let asked = self.settings.get("synchronous_commit").map(String::as_str);
+        let durability = if asked == Some("off") {
+            Durability::Buffered
+        } else {
+            Durability::Synced
+        };
+        transaction.commit_later(durability).await?;
+        Ok(())
+    }
+
+    fn open(&mut self, command: &'static str) -> Result<&mut Open> {
+        self.transaction
+            .as_mut()
+            .ok_or_else(|| SessionError::NoTransaction { command }.into())
+    }
+
+    fn warn(&mut self, code: &'static str, text: &str) {
+        self.notices.push(Notice {
+            code,
+            text: text.to_owned(),
+        });
+    }
+
+    fn set(&mut self, set: &Set) -> Result<Reply> {
+        match set {
+            Set::Variable { name, value, .. } => {
+                let default = || SETTINGS.iter().find(|(known, _)| known == name);
+                let value = match value {
+                    Some(values) => values.join(", "),
+                    None => default().map_or(String::new(), |(_, value)| (*value).to_owned()),
+                };
+                self.settings.insert(name.to_lowercase(), value);
+            }
+            Set::Transaction {
+                session: false,
+                modes,
+            } => {
+                let read_only = modes.read_only;
+                if let (Some(open), Some(read_only)) = (&mut self.transaction, read_only) {
+                    open.read_only = read_only;
+                }
+            }
+            Set::Transaction { .. } => {}
+        }
+        Ok(Reply::Done {
+            command: "SET",
+            rows: None,
+        })
+    }
+
+    fn show(&self, show: &Show) -> Result<Reply> {
+        let Show::Variable(name) = show else {
+            return Err(sql::Error::Unsupported {
+                what: "SHOW CREATE TABLE".to_owned(),
+            }
+            .into());
+        };
+        let known = match name.as_str() {
+            "transaction isolation level" => "transaction_isolation",
+            "time zone" => "timezone",
+            other => other,
+        };
+        let value = self
+            .settings
+            .get(known)
+            .ok_or_else(|| SessionError::NoSetting { name: name.clone() })?;
+        let columns = vec![ResultColumn {
+            name: name.clone(),
+            kind: Type::Utf8,
+        }];
+        let rows = vec![vec![Value::from(value.as_str())]];
+        Ok(Reply::Rows(ReplyRows {
+            rows: AnswerRows::ready("SHOW", columns.into(), rows),
+        }))
+    }
+
+    fn reset(&mut self, reset: &Reset) -> Result<Reply> {
+        for (name, value) in SETTINGS {
+            if matches!(reset, Reset::All) || matches!(reset, Reset::Variable(one) if one == name) {
+                self.settings
+                    .insert((*name).to_owned(), (*value).to_owned());
+            }
+        }
+        Ok(Reply::Done {
+            command: "RESET",
+            rows: None,
+        })
+    }
+}
+
+impl Open {
+    /// The newest savepoint of that name.
+    fn find(&self, name: &str) -> Result<usize> {
+        let index = self.savepoints.iter().rposition(|(known, _)| known == name);
+        index.ok_or_else(|| {
+            SessionError::NoSavepoint {
+                name: name.to_owned(),
+            }
+            .into()
+        })
+    }
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Rows(rows) => Self::Rows(ReplyRows { rows }),
+            Answer::Done { command, rows } => Self::Done { command, rows },
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! PostgreSQL's codes for our errors, finer than the kinds: clients tell them apart by code.
+
+use crate::session::SessionError;
+use crate::{Error, Kind};
+
+impl Error {
+    /// The SQLSTATE that PostgreSQL would answer with.
+    pub fn sqlstate(&self) -> &'static str {
+        let source = self.inner();
+        let code = if let Some(error) = source.downcast_ref::<sql::Error>() {
+            of_sql(error)
+        } else if let Some(error) = source.downcast_ref::<keys::Error>() {
+            of_keys(error)
+        } else {
+            source
+                .downcast_ref::<SessionError>()
+                .map(SessionError::sqlstate)
+        };
+        code.unwrap_or_else(|| of_kind(self.kind()))
+    }
+
+    /// Where in the statement the error is, in bytes from 0.
+    pub fn position(&self) -> Option<usize> {
+        match self.inner().downcast_ref::<sql::Error>()? {
+            sql::Error::Syntax(error) => Some(error.position().offset),
+            _ => None,
+        }
+    }
+}
+
+fn of_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Invalid => "22000",
+        Kind::NotFound => "42P01",
+        Kind::Exists => "42710",
+        Kind::Conflict => "40001",
+        Kind::Unavailable => "57P03",
+        Kind::Corrupt => "XX001",
+        Kind::Internal => "XX000",
+    }
+}
+
+fn of_sql(error: &sql::Error) -> Option<&'static str> {
+    Some(match error {
+        sql::Error::NoSuchTable { .. } => "42P01",
+        sql::Error::TableExists { .. } => "42P07",
+        sql::Error::NoSuchColumn { .. } | sql::Error::UnknownColumn { .. } => "42703",
+        sql::Error::Schema { .. } => "42P16",
+        sql::Error::ValueCount { .. } => "42601",
+        sql::Error::ValueType { .. } => "42804",
+        sql::Error::NullValue { .. } => "23502",
+        sql::Error::RowExists { .. } => "23505",
+        sql::Error::OutOfRange { .. } => "22003",
+        sql::Error::CannotCast { .. } => "42846",
+        sql::Error::DivisionByZero => "22012",
+        sql::Error::NoSuchFunction { .. } => "42883",
+        sql::Error::NoSuchParameter { .. } => "42P02",
+        sql::Error::Unsupported { .. } => "0A000",
+        sql::Error::Syntax(_) => "42601",
+        sql::Error::Query { .. } => "42000",
+        sql::Error::Keys(error) => return of_keys(error),
+        _ => return None,
+    })
+}
+
+fn of_keys(error: &keys::Error) -> Option<&'static str> {
+    match error {
+        keys::Error::TextInvalid { .. } => Some("22P02"),
+        keys::Error::TypeUnknown { .. } | keys::Error::TypeInvalid { .. } => Some("42704"),
+        keys::Error::KeyTooLong { .. } => Some("54000"),
+        _ => None,
+    }
+}

@@ -1,0 +1,152 @@
+//! Runs the conversations in `golden/*.slt`: statements, and what the database answered.
+//!
+//! A line that begins with `> ` begins a statement, lines that begin with `. ` go on with it, and what
+//! follows is the answer. Every query is run twice, by the fast path if it takes it and by DataFusion,
+//! and both must answer alike. Rewrite the answers with `UPDATE_GOLDEN=1` and read the difference.
+
+#![cfg(test)]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use db::{Database, Error, Reply, Session, Statement};
+
+/// What a client would see of one statement.
+async fn answer(session: &mut Session, statement: Statement) -> Result<String, Error> {
+    let prepared = session.prepare(statement, &[]).await?;
+    let mut out = String::new();
+    match session.execute(&prepared, &[]).await? {
+        Reply::Done {
+            command,
+            rows: None,
+        } => writeln!(out, "{command}").unwrap(),
+        Reply::Done {
+            command,
+            rows: Some(rows),
+        } => writeln!(out, "{command} {rows}").unwrap(),
+        Reply::Rows(mut rows) => {
+            let columns = rows
+                .columns()
+                .iter()
+                .map(|one| format!("{} {}", one.name, one.kind));
+            writeln!(out, "{}", columns.collect::<Vec<_>>().join(" | ")).unwrap();
+            while let Some(more) = rows.next().await {
+                for row in more? {
+                    let values: Vec<_> = row.iter().map(ToString::to_string).collect();
+                    writeln!(out, "  {}", values.join(" | ")).unwrap();
+                }
+            }
+        }
+    }
+    for notice in session.take_notices() {
+        writeln!(out, "notice {}: {}", notice.code, notice.text).unwrap();
+    }
+    Ok(out)
+}
+
+fn refusal(error: &Error) -> String {
+    let place = error
+        .position()
+        .map_or(String::new(), |at| format!(" at byte {at}"));
+    format!("error {}{place}: {error}\n", error.sqlstate())
+}
+
+/// Rows without an ORDER BY may come in any order.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+async fn set_fast_path(session: &mut Session, value: &str) {
+    let set = session
+        .parse(&format!("SET enable_fast_path = {value}"))
+        .unwrap();
+    for statement in set {
+        answer(session, statement).await.unwrap();
+    }
+}
+
+async fn run(session: &mut Session, text: &str) -> String {
+    let statements = match session.parse(text) {
+        Ok(statements) => statements,
+        Err(error) => return refusal(&error),
+    };
+    let mut out = String::new();
+    for statement in statements {
+        let query = text[statement.span.start..statement.span.end]
+            .to_uppercase()
+            .starts_with("SELECT");
+        let outcome = answer(session, statement.clone()).await;
+        if query && let Ok(fast) = &outcome {
+            set_fast_path(session, "off").await;
+            let planned = answer(session, statement)
+                .await
+                .unwrap_or_else(|error| refusal(&error));
+            set_fast_path(session, "on").await;
+            assert_eq!(
+                sorted(fast),
+                sorted(&planned),
+                "the two executors disagree on {text}"
+            );
+        }
+        out += &outcome.unwrap_or_else(|error| refusal(&error));
+    }
+    out
+}
+
+async fn play(script: &str) -> String {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    let mut out = String::new();
+    let mut lines = script.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some(first) = line.strip_prefix("> ") else {
+            if line.starts_with('#') || line.is_empty() {
+                writeln!(out, "{line}").unwrap();
+            }
+            continue;
+        };
+        writeln!(out, "{line}").unwrap();
+        let mut text = first.to_owned();
+        while let Some(more) = lines.next_if(|next| next.starts_with(". ") || *next == ".") {
+            writeln!(out, "{more}").unwrap();
+            text.push('\n');
+            text.push_str(more.strip_prefix(". ").unwrap_or_default());
+        }
+        out += &run(&mut session, &text).await;
+    }
+    out
+}
+
+fn scripts() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[tokio::test]
+async fn every_conversation_goes_as_written() {
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let paths = scripts();
+    assert!(paths.len() >= 8, "the conversations are gone");
+    let mut wrong = Vec::new();
+    for path in paths {
+        let script = std::fs::read_to_string(&path).unwrap();
+        let played = play(&script).await;
+        if update {
+            std::fs::write(&path, &played).unwrap();
+        } else if played != script {
+            wrong.push(format!("{}:\n{played}", path.display()));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "these differ, now answering:\n{}",
+        wrong.join("\n")
+    );
+}

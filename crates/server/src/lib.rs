@@ -1,0 +1,17 @@
+//! Adapters from the network and the terminal to the database.
+//!
+//! ```text
+//!   psql, drivers ── PostgreSQL's protocol ──► pg ────┐
+//!                                                     ├──► db::Session
+//!   a terminal, a file, a pipe ──────────────► shell ─┘
+//! ```
+//!
+//! Everything a statement means is decided behind [`db::Session`]; here is only how it comes in and
+//! how its answer goes out. The binary `evenkeel` adds the command line.
+
+pub mod error;
+pub mod pg;
+pub mod serve;
+pub mod shell;
+
+pub use error::{Error, Result};

@@ -1,0 +1,178 @@
+//! Replies as bytes, gathered in one buffer until they are worth writing.
+
+use bytes::{BufMut, BytesMut};
+use db::{Notice, ResultColumn, TransactionState};
+use keys::Value;
+use pgwire::messages::Message;
+use pgwire::messages::data::{FieldDescription, ParameterDescription, RowDescription};
+use pgwire::messages::response::{
+    CommandComplete, ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus,
+};
+
+use super::types::{self, Format};
+use crate::{Error, Result};
+
+/// The longest tag and the like that pgwire encodes; all of ours are far shorter.
+const SHORT: &str = "no reply of ours is longer than the protocol allows";
+
+/// Appends a message.
+pub(super) fn put(out: &mut BytesMut, message: &impl Message) {
+    message.encode(out).expect(SHORT);
+}
+
+/// Appends the tag of a finished command.
+pub(super) fn put_done(out: &mut BytesMut, command: &str, rows: Option<u64>) {
+    let tag = match rows {
+        // The zero was once the number of the row.
+        Some(rows) if command == "INSERT" => format!("INSERT 0 {rows}"),
+        Some(rows) => format!("{command} {rows}"),
+        None => command.to_owned(),
+    };
+    put(out, &CommandComplete::new(tag));
+}
+
+/// Appends what lets the client send the next thing.
+pub(super) fn put_ready(out: &mut BytesMut, state: TransactionState) {
+    let status = match state {
+        TransactionState::Idle => TransactionStatus::Idle,
+        TransactionState::Open => TransactionStatus::Transaction,
+        TransactionState::Failed => TransactionStatus::Error,
+    };
+    put(out, &ReadyForQuery::new(status));
+}
+
+/// Appends an error with its fields.
+pub(super) fn put_error(out: &mut BytesMut, error: &Error) {
+    let severity = if error.is_fatal() { "FATAL" } else { "ERROR" };
+    let mut fields = fields(severity, error.sqlstate(), &error.to_string());
+    if let Some(position) = error.position() {
+        fields.push((b'P', position.to_string()));
+    }
+    put(out, &ErrorResponse::new(fields));
+}
+
+/// Appends messages for the person at the other end.
+pub(super) fn put_notices(out: &mut BytesMut, notices: Vec<Notice>) {
+    for notice in notices {
+        put(
+            out,
+            &NoticeResponse::new(fields("WARNING", notice.code, &notice.text)),
+        );
+    }
+}
+
+fn fields(severity: &str, code: &str, message: &str) -> Vec<(u8, String)> {
+    vec![
+        (b'S', severity.to_owned()),
+        (b'V', severity.to_owned()),
+        (b'C', code.to_owned()),
+        // A zero byte would end the field early.
+        (b'M', message.replace('\0', "\u{fffd}")),
+    ]
+}
+
+/// Appends the types of a statement's parameters.
+pub(super) fn put_parameters(out: &mut BytesMut, oids: &[u32]) {
+    put(out, &ParameterDescription::new(oids.to_vec()));
+}
+
+/// Appends what the columns of an answer are.
+pub(super) fn put_columns(out: &mut BytesMut, columns: &[ResultColumn], formats: &Formats) {
+    let describe = |(position, column): (usize, &ResultColumn)| {
+        // No table is named: drivers that see one go and ask the catalog about it.
+        FieldDescription::new(
+            column.name.replace('\0', "\u{fffd}"),
+            0,
+            0,
+            types::oid(column.kind),
+            types::size(column.kind),
+            types::modifier(column.kind),
+            formats.of(position).code(),
+        )
+    };
+    let fields = columns.iter().enumerate().map(describe).collect();
+    put(out, &RowDescription::new(fields));
+}
+
+/// Appends one row.
+///
+/// ```text
+///   ┌───┬────────┬─────────┬────────────────────┬───
+///   │ D │ length │ columns │ length, or -1 │ … │ …
+///   └───┴────────┴─────────┴────────────────────┴───
+///     1   4        2         4
+/// ```
+pub(super) fn put_row(out: &mut BytesMut, row: &[Value], formats: &Formats) -> Result<()> {
+    let start = out.len();
+    let put_values = |out: &mut BytesMut| -> Result<()> {
+        out.put_u16(u16::try_from(row.len()).expect("an answer has at most 65,535 columns"));
+        for (position, value) in row.iter().enumerate() {
+            match value {
+                Value::Null => out.put_i32(-1),
+                value => with_length(out, 0, |out| {
+                    types::encode(value, formats.of(position), out)
+                })?,
+            }
+        }
+        Ok(())
+    };
+    out.put_u8(b'D');
+    let done = with_length(out, 4, put_values);
+    if done.is_err() {
+        out.truncate(start);
+    }
+    done
+}
+
+/// Appends something after its length, to which `own` is added.
+fn with_length(
+    out: &mut BytesMut,
+    own: u32,
+    write: impl FnOnce(&mut BytesMut) -> Result<()>,
+) -> Result<()> {
+    let at = out.len();
+    out.put_u32(0);
+    write(out)?;
+    let length = u32::try_from(out.len() - at - 4).expect("a row is far below four gigabytes");
+    let field = out
+        .get_mut(at..at + 4)
+        .expect("the length was put there above");
+    field.copy_from_slice(&(length + own).to_be_bytes());
+    Ok(())
+}
+
+/// The formats of an answer's columns.
+#[derive(Clone, Debug)]
+pub(super) enum Formats {
+    /// All alike.
+    All(Format),
+    /// One for each.
+    Each(Vec<Format>),
+}
+
+impl Formats {
+    /// Reads the codes of a bind: none, one for all, or one for each of `columns`.
+    pub(super) fn read(codes: &[i16], things: &'static str, columns: usize) -> Result<Self> {
+        match codes {
+            [] => Ok(Self::All(Format::Text)),
+            [code] => Format::from_code(*code).map(Self::All),
+            codes if codes.len() == columns => {
+                let each: Result<Vec<Format>> =
+                    codes.iter().map(|code| Format::from_code(*code)).collect();
+                each.map(Self::Each)
+            }
+            codes => Err(Error::BindCount {
+                things,
+                found: codes.len(),
+                expected: columns,
+            }),
+        }
+    }
+
+    pub(super) fn of(&self, position: usize) -> Format {
+        match self {
+            Self::All(format) => *format,
+            Self::Each(formats) => formats.get(position).copied().unwrap_or(Format::Text),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The extended protocol: parse, bind, describe, execute, close.
+//!
+//! ```text
+//!   Parse ──► statement: text, parameter types, columns ──┐
+//!   Bind  ──► portal: that statement with values ─────────┤ Execute: some rows, PortalSuspended,
+//!                                                         │ Execute: some more, CommandComplete
+//!   Describe, Close: either of the two by name            └──►
+//! ```
+//!
+//! The types of parameters that a client states are kept beside those that the statement wants: bytes
+//! in binary are laid out as stated, values are made as wanted. Where it states none, Describe
+//! answers with the wanted ones, and those are then the stated ones.
+
+use std::sync::Arc;
+use std::vec;
+
+use db::{Prepared, Reply, ReplyRows, Row};
+use keys::Value;
+use pgwire::messages::data::NoData;
+use pgwire::messages::extendedquery::{
+    Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete,
+    PortalSuspended, TARGET_TYPE_BYTE_STATEMENT,
+};
+use pgwire::messages::response::EmptyQueryResponse;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::backend::{Formats, put, put_columns, put_done, put_notices, put_parameters, put_row};
+use super::channel::Channel;
+use super::connection::{Connection, guarded};
+use super::simple::counted;
+use super::types::{self, Format};
+use crate::{Error, Result};
+
+/// Prepared statements that one connection may have.
+const STATEMENTS_MAX: usize = 10_000;
+/// Portals that one connection may have.
+const PORTALS_MAX: usize = 1_000;
+
+/// A statement that was parsed.
+#[derive(Debug)]
+pub(super) struct Statement {
+    /// `None` for a text without a statement.
+    prepared: Option<Prepared>,
+    /// The types that parameters travel as.
+    oids: Vec<u32>,
+}
+
+/// A statement with its values, before, in or after its run.
+pub(super) struct Portal {
+    statement: Arc<Statement>,
+    parameters: Vec<Value>,
+    formats: Formats,
+    run: Run,
+}
+
+enum Run {
+    Before,
+    Rows(Cursor),
+    After,
+}
+
+/// Rows that are not sent yet.
+struct Cursor {
+    rows: ReplyRows,
+    ready: vec::IntoIter<Row>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    pub(super) async fn parse(&mut self, parse: Parse) -> Result<()> {
+        let name = parse.name.unwrap_or_default();
+        match name.is_empty() {
+            true => {
+                self.statements.remove("");
+            }
+            false if self.statements.contains_key(&name) => {
+                return Err(Error::StatementExists(name));
+            }
+            false => {}
+        }
+        if self.statements.len() >= STATEMENTS_MAX {
+            return Err(Error::TooMany {
+                things: "prepared statements",
+                limit: STATEMENTS_MAX,
+            });
+        }
+        let located = |error| Error::in_text(error, &parse.query);
+        let mut parsed = self.session.parse(&parse.query).map_err(located)?;
+        let prepared = match (parsed.pop(), parsed.len()) {
+            (None, _) => None,
+            (Some(statement), 0) => {
+                let hints: Vec<_> = parse
+                    .type_oids
+                    .iter()
+                    .map(|oid| types::stated(*oid))
+                    .collect();
+                let work = self.session.prepare(statement, &hints);
+                let prepared = guarded(&mut self.channel, &self.cancel, work).await?;
+                Some(prepared.map_err(located)?)
+            }
+            (Some(_), others) => return Err(Error::SeveralStatements(others + 1)),
+        };
+        let wanted = prepared
+            .as_ref()
+            .map(Prepared::parameters)
+            .unwrap_or_default();
+        let mut stated = parse.type_oids.into_iter();
+        let travels = |kind: &keys::Type| match stated.next() {
+            None | Some(0 | types::OID_UNKNOWN) => types::oid(*kind),
+            Some(oid) => oid,
+        };
+        let oids = wanted.iter().map(travels).collect();
+        self.statements
+            .insert(name, Arc::new(Statement { prepared, oids }));
+        put_notices(&mut self.channel.out, self.session.take_notices());
+        put(&mut self.channel.out, &ParseComplete::new());
+        Ok(())
+    }
+
+    pub(super) fn bind(&mut self, bind: Bind) -> Result<()> {
+        let statement = self.statement(bind.statement_name)?;
+        let name = bind.portal_name.unwrap_or_default();
+        if !name.is_empty() && self.portals.contains_key(&name) {
+            return Err(Error::PortalExists(name));
+        }
+        if self.portals.len() >= PORTALS_MAX {
+            return Err(Error::TooMany {
+                things: "portals",
+                limit: PORTALS_MAX,
+            });
+        }
+        let given = bind.parameters.len();
+        if given != statement.oids.len() {
+            return Err(Error::BindCount {
+                things: "parameters",
+                found: given,
+                expected: statement.oids.len(),
+            });
+        }
+        let formats = Formats::read(&bind.parameter_format_codes, "parameter formats", given)?;
+        let cells = bind
+            .parameters
+            .into_iter()
+            .zip(&statement.oids)
+            .zip(statement.wanted());
+        let decode =
+            |(position, ((cell, oid), wanted)): (usize, ((Option<bytes::Bytes>, &u32), _))| {
+                match cell {
+                    None => Ok(Value::Null),
+                    Some(cell) => types::decode(&cell, formats.of(position), *oid, wanted),
+                }
+            };
+        let parameters = cells.enumerate().map(decode).collect::<Result<_>>()?;
+        let columns = statement.columns().map_or(0, |columns| columns.len());
+        let codes = &bind.result_column_format_codes;
+        let formats = match statement.columns() {
+            Some(_) => Formats::read(codes, "result formats", columns)?,
+            None => Formats::All(Format::Text),
+        };
+        let portal = Portal {
+            statement,
+            parameters,
+            formats,
+            run: Run::Before,
+        };
+        self.portals.insert(name, portal);
+        put(&mut self.channel.out, &BindComplete::new());
+        Ok(())
+    }
+
+    pub(super) fn describe(&mut self, describe: &Describe) -> Result<()> {
+        let (statement, formats) = if describe.target_type == TARGET_TYPE_BYTE_STATEMENT {
+            let statement = self.statement(describe.name.clone())?;
+            put_parameters(&mut self.channel.out, &statement.oids);
+            (statement, Formats::All(Format::Text))
+        } else {
+            let name = describe.name.as_deref().unwrap_or_default();
+            let no_such = || Error::NoSuchPortal(name.to_owned());
+            let portal = self.portals.get(name).ok_or_else(no_such)?;
+            (Arc::clone(&portal.statement), portal.formats.clone())
+        };
+        match statement.columns() {
+            Some(columns) => put_columns(&mut self.channel.out, columns, &formats),
+            None => put(&mut self.channel.out, &NoData::new()),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn execute(&mut self, execute: &Execute) -> Result<()> {
+        let name = execute.name.as_deref().unwrap_or_default();
+        let no_such = || Error::NoSuchPortal(name.to_owned());
+        let portal = self.portals.get_mut(name).ok_or_else(no_such)?;
+        let Some(prepared) = &portal.statement.prepared else {
+            put(&mut self.channel.out, &EmptyQueryResponse::new());
+            return Ok(());
+        };
+        if matches!(portal.run, Run::Before) {
+            let work = self.session.execute(prepared, &portal.parameters);
+            let reply = guarded(&mut self.channel, &self.cancel, work).await??;
+            put_notices(&mut self.channel.out, self.session.take_notices());
+            match reply {
+                Reply::Done { command, rows } => {
+                    put_done(&mut self.channel.out, command, rows);
+                    portal.run = Run::After;
+                    return Ok(());
+                }
+                Reply::Rows(rows) => {
+                    let ready = Vec::new().into_iter();
+                    portal.run = Run::Rows(Cursor { rows, ready });
+                }
+            }
+        }
+        let Run::Rows(cursor) = &mut portal.run else {
+            return Err(Error::PortalDone(name.to_owned()));
+        };
+        // Zero, and anything below, is no limit.
+        let limit = u64::try_from(execute.max_rows)
+            .ok()
+            .filter(|rows| *rows > 0);
+        let limit = limit.unwrap_or(u64::MAX);
+        let mut sent = 0;
+        while sent < limit {
+            match cursor.next(&mut self.channel, &self.cancel).await? {
+                Some(row) => put_row(&mut self.channel.out, &row, &portal.formats)?,
+                None => {
+                    let command = cursor.rows.command();
+                    put_done(&mut self.channel.out, command, counted(command, sent));
+                    return Ok(());
+                }
+            }
+            sent += 1;
+            self.channel.relieve().await?;
+        }
+        put(&mut self.channel.out, &PortalSuspended::new());
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self, close: &Close) {
+        let name = close.name.as_deref().unwrap_or_default();
+        if close.target_type == TARGET_TYPE_BYTE_STATEMENT {
+            self.statements.remove(name);
+        } else {
+            self.portals.remove(name);
+        }
+        put(&mut self.channel.out, &CloseComplete::new());
+    }
+
+    fn statement(&self, name: Option<String>) -> Result<Arc<Statement>> {
+        let name = name.unwrap_or_default();
+        let found = self.statements.get(&name).cloned();
+        found.ok_or(Error::NoSuchStatement(name))
+    }
+}
+
+impl Statement {
+    fn wanted(&self) -> impl Iterator<Item = keys::Type> {
+        let prepared = self.prepared.as_ref();
+        prepared
+            .map(Prepared::parameters)
+            .unwrap_or_default()
+            .iter()
+            .copied()
+    }
+
+    fn columns(&self) -> Option<&Arc<[db::ResultColumn]>> {
+        self.prepared.as_ref().and_then(Prepared::columns)
+    }
+}
+
+impl Cursor {
+    async fn next<S>(
+        &mut self,
+        channel: &mut Channel<S>,
+        cancel: &tokio::sync::Notify,
+    ) -> Result<Option<Row>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        loop {
+            if let Some(row) = self.ready.next() {
+                return Ok(Some(row));
+            }
+            match guarded(channel, cancel, self.rows.next()).await? {
+                Some(batch) => self.ready = batch?.into_iter(),
+                None => return Ok(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The simple protocol: a text of statements in, all their answers out, in text format.
+
+use std::sync::Arc;
+
+use db::{Reply, ReplyRows};
+use pgwire::messages::response::EmptyQueryResponse;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::backend::{Formats, put, put_columns, put_done, put_notices, put_row};
+use super::connection::{Connection, guarded};
+use super::types::Format;
+use crate::{Error, Result};
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Runs a text of statements up to its end or the first error.
+    pub(super) async fn simple(&mut self, text: &str) -> Result<()> {
+        self.statements.remove("");
+        self.portals.remove("");
+        let statements = self
+            .session
+            .parse(text)
+            .map_err(|error| Error::in_text(error, text))?;
+        if statements.is_empty() {
+            put(&mut self.channel.out, &EmptyQueryResponse::new());
+        }
+        for statement in statements {
+            let cancel = Arc::clone(&self.cancel);
+            let session = &mut self.session;
+            let work = async {
+                let located = |error| Error::in_text(error, text);
+                let prepared = session.prepare(statement, &[]).await.map_err(located)?;
+                if !prepared.parameters().is_empty() {
+                    return Err(Error::ParameterUnbound);
+                }
+                session.execute(&prepared, &[]).await.map_err(located)
+            };
+            let reply = guarded(&mut self.channel, &cancel, work).await??;
+            put_notices(&mut self.channel.out, self.session.take_notices());
+            match reply {
+                Reply::Done { command, rows } => put_done(&mut self.channel.out, command, rows),
+                Reply::Rows(rows) => self.simple_rows(rows).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn simple_rows(&mut self, mut rows: ReplyRows) -> Result<()> {
+        let formats = Formats::All(Format::Text);
+        put_columns(&mut self.channel.out, rows.columns(), &formats);
+        let mut sent = 0;
+        while let Some(batch) = guarded(&mut self.channel, &self.cancel, rows.next()).await? {
+            for row in batch? {
+                put_row(&mut self.channel.out, &row, &formats)?;
+                sent += 1;
+                self.channel.relieve().await?;
+            }
+        }
+        put_done(
+            &mut self.channel.out,
+            rows.command(),
+            counted(rows.command(), sent),
+        );
+        Ok(())
+    }
+}
+
+/// The number in the tag of a command that answers with rows; SHOW and EXPLAIN have none.
+pub(super) fn counted(command: &str, rows: u64) -> Option<u64> {
+    match command {
+        "SHOW" | "EXPLAIN" => None,
+        _ => Some(rows),
+    }
+}

@@ -1,0 +1,136 @@
+//! The shell's own commands, which begin with a backslash.
+
+use std::io::Write;
+
+use super::grid::{Align, Grid};
+use super::{Next, ROWS_MEASURED_MAX, Shell};
+use crate::{Error, Result};
+
+const HELP: &str = "\
+\\dt          the tables
+\\d TABLE     the columns, key and partitions of a table
+\\timing      say how long statements take, or stop saying it
+\\q           quit (so does Ctrl-D)
+\\?           this
+Statements end with a semicolon and may span lines.
+";
+
+impl<W: Write> Shell<W> {
+    /// Runs a line that begins with a backslash.
+    pub(super) fn command(&mut self, line: &str) -> Result<Next> {
+        let mut words = line.trim_end_matches(';').split_whitespace();
+        match (words.next(), words.next()) {
+            (Some("\\q"), _) => return Ok(Next::Quit),
+            (Some("\\?" | "\\h" | "\\help"), _) => write!(self.out, "{HELP}")?,
+            (Some("\\timing"), word) => {
+                self.timing = match word {
+                    Some(word) => word == "on",
+                    None => !self.timing,
+                };
+                let state = if self.timing { "on" } else { "off" };
+                writeln!(self.out, "Timing is {state}.")?;
+            }
+            (Some("\\dt"), _) | (Some("\\d"), None) => self.list_tables()?,
+            (Some("\\d"), Some(name)) => self.describe_table(name)?,
+            _ => return Err(Error::CommandUnknown(line.to_owned())),
+        }
+        Ok(Next::Line)
+    }
+
+    fn list_tables(&mut self) -> Result<()> {
+        let columns = [
+            ("table", Align::Left),
+            ("primary key", Align::Left),
+            ("partitions", Align::Right),
+            ("rows", Align::Right),
+        ];
+        let mut lines = Vec::new();
+        for table in self.database.tables() {
+            let partitions = self.database.describe(&table)?;
+            let key = table
+                .schema()
+                .key_columns()
+                .map(|column| column.name.as_str());
+            let rows: u64 = partitions.iter().map(|partition| partition.rows).sum();
+            // A count is an estimate while a partition was split and not counted again.
+            let about = if partitions.iter().all(|partition| partition.exact) {
+                ""
+            } else {
+                "~"
+            };
+            lines.push(vec![
+                table.schema().name().to_owned(),
+                key.collect::<Vec<_>>().join(", "),
+                partitions.len().to_string(),
+                format!("{about}{rows}"),
+            ]);
+        }
+        self.draw(&columns, lines)
+    }
+
+    fn describe_table(&mut self, name: &str) -> Result<()> {
+        let table = self.database.table(name.trim_matches(['"', '`']))?;
+        let key: Vec<&str> = table
+            .schema()
+            .key_columns()
+            .map(|column| column.name.as_str())
+            .collect();
+        writeln!(self.out, "Table {}", table.schema().name())?;
+        let lines = table.schema().columns().iter().map(|column| {
+            let place = key.iter().position(|name| *name == column.name);
+            vec![
+                column.name.clone(),
+                column.kind.to_string(),
+                if column.not_null {
+                    "not null".to_owned()
+                } else {
+                    String::new()
+                },
+                place.map_or(String::new(), |place| (place + 1).to_string()),
+            ]
+        });
+        let lines = lines.collect();
+        let columns = [
+            ("column", Align::Left),
+            ("type", Align::Left),
+            ("null", Align::Left),
+            ("key", Align::Right),
+        ];
+        self.draw(&columns, lines)?;
+
+        writeln!(self.out, "Partitions")?;
+        let lines = self
+            .database
+            .describe(&table)?
+            .into_iter()
+            .map(|partition| {
+                let about = if partition.exact { "" } else { "~" };
+                vec![
+                    partition.lower,
+                    partition.upper.unwrap_or_default(),
+                    format!("{about}{}", partition.rows),
+                    format!("{about}{}", partition.bytes),
+                ]
+            });
+        let lines = lines.collect();
+        let columns = [
+            ("from", Align::Left),
+            ("up to", Align::Left),
+            ("rows", Align::Right),
+            ("bytes", Align::Right),
+        ];
+        self.draw(&columns, lines)
+    }
+
+    fn draw(&mut self, columns: &[(&str, Align)], lines: Vec<Vec<String>>) -> Result<()> {
+        let columns = columns
+            .iter()
+            .map(|(name, align)| ((*name).to_owned(), *align));
+        let mut grid = Grid::new(columns);
+        for line in lines {
+            grid.push(line.into_iter(), &mut self.out, ROWS_MEASURED_MAX)?;
+        }
+        grid.finish(&mut self.out)?;
+        Ok(writeln!(self.out)?)
+    }
+}

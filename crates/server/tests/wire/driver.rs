@@ -1,0 +1,561 @@
+//! A driver's view: statements, parameters of every type, transactions, errors, portals, pipelines.
+
+use bytes::BytesMut;
+use keys::{Type, Value};
+use server::pg::types::{Format, encode};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, to_sql_checked};
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use crate::process::Server;
+
+/// Bytes that go to the server as they are, in the format they are in.
+#[derive(Debug)]
+struct Raw {
+    format: Format,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Raw {
+    fn new(value: &Value, format: Format) -> Self {
+        let mut bytes = BytesMut::new();
+        encode(value, format, &mut bytes).unwrap();
+        Self {
+            format,
+            bytes: Some(bytes.to_vec()).filter(|_| !value.is_null()),
+        }
+    }
+}
+
+impl ToSql for Raw {
+    fn to_sql(
+        &self,
+        _: &tokio_postgres::types::Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match &self.bytes {
+            Some(bytes) => out.extend_from_slice(bytes),
+            None => return Ok(IsNull::Yes),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &tokio_postgres::types::Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &tokio_postgres::types::Type) -> tokio_postgres::types::Format {
+        match self.format {
+            Format::Text => tokio_postgres::types::Format::Text,
+            Format::Binary => tokio_postgres::types::Format::Binary,
+        }
+    }
+
+    to_sql_checked!();
+}
+
+/// Bytes as they came.
+#[derive(Debug, PartialEq, Eq)]
+struct Came(Vec<u8>);
+
+impl<'a> FromSql<'a> for Came {
+    fn from_sql(
+        _: &tokio_postgres::types::Type,
+        raw: &'a [u8],
+    ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw.to_vec()))
+    }
+
+    fn accepts(_: &tokio_postgres::types::Type) -> bool {
+        true
+    }
+}
+
+/// One value of every type.
+const EVERY: &[(&str, &str)] = &[
+    ("Bool", "true"),
+    ("Int8", "-128"),
+    ("Int16", "-32768"),
+    ("Int32", "-2147483648"),
+    ("Int64", "-9223372036854775808"),
+    ("Uint8", "255"),
+    ("Uint16", "65535"),
+    ("Uint32", "4294967295"),
+    ("Uint64", "18446744073709551615"),
+    ("Float", "0.1"),
+    ("Double", "1e-300"),
+    ("Decimal(22,9)", "-12345.6"),
+    ("Utf8", "größer; 'quoted'"),
+    ("String", "\\x00ff27"),
+    ("Date", "2018-06-02"),
+    ("Datetime", "2018-06-02T00:00:00Z"),
+    ("Timestamp", "2018-06-02T00:00:00.25Z"),
+    ("Interval", "P1DT2H3M4.5S"),
+    ("Uuid", "0189c2a0-7b1e-7c3d-8f00-0123456789ab"),
+    ("Json", "{\"a\": [1, null]}"),
+];
+
+#[tokio::test]
+async fn values_of_every_type_come_back_as_they_went() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let values: Vec<Value> = EVERY
+        .iter()
+        .map(|(kind, text)| Value::parse(Type::parse(kind).unwrap(), text).unwrap())
+        .collect();
+    let names: Vec<String> = (0..EVERY.len()).map(|at| format!("c{at}")).collect();
+    let columns: Vec<String> = names
+        .iter()
+        .zip(EVERY)
+        .map(|(name, (kind, _))| format!("{name} {kind}"))
+        .collect();
+    let create = format!(
+        "CREATE TABLE every (id Int64, {}, PRIMARY KEY (id))",
+        columns.join(", ")
+    );
+    client.batch_execute(&create).await.unwrap();
+    let marks: Vec<String> = (2..EVERY.len() + 2).map(|at| format!("${at}")).collect();
+    let insert = format!(
+        "INSERT INTO every (id, {}) VALUES ($1, {})",
+        names.join(", "),
+        marks.join(", ")
+    );
+    let insert = client.prepare(&insert).await.unwrap();
+
+    for (id, format) in [(1_i64, Format::Text), (2, Format::Binary)] {
+        let raw: Vec<Raw> = values.iter().map(|value| Raw::new(value, format)).collect();
+        let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&id];
+        parameters.extend(raw.iter().map(|raw| raw as &(dyn ToSql + Sync)));
+        assert_eq!(client.execute(&insert, &parameters).await.unwrap(), 1);
+    }
+    let nulls: Vec<Raw> = values
+        .iter()
+        .map(|_| Raw::new(&Value::Null, Format::Binary))
+        .collect();
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&3_i64];
+    parameters.extend(nulls.iter().map(|raw| raw as &(dyn ToSql + Sync)));
+    client.execute(&insert, &parameters).await.unwrap();
+
+    let select = format!("SELECT {} FROM every WHERE id = $1", names.join(", "));
+    for id in [1_i64, 2] {
+        let row = client.query_one(&select, &[&id]).await.unwrap();
+        for (at, value) in values.iter().enumerate() {
+            let expected = Raw::new(value, Format::Binary).bytes;
+            let came = row.get::<_, Option<Came>>(at).map(|came| came.0);
+            assert_eq!(came, expected, "{} in row {id}", EVERY[at].0);
+        }
+    }
+    let row = client.query_one(&select, &[&3_i64]).await.unwrap();
+    assert!((0..EVERY.len()).all(|at| row.get::<_, Option<Came>>(at).is_none()));
+
+    let text = format!("SELECT {} FROM every WHERE id = 2", names.join(", "));
+    let messages = client.simple_query(&text).await.unwrap();
+    let SimpleQueryMessage::Row(row) = &messages[1] else {
+        panic!("a row comes after the columns: {messages:?}");
+    };
+    for (at, value) in values.iter().enumerate() {
+        let expected = Raw::new(value, Format::Text)
+            .bytes
+            .map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(row.get(at), expected.as_deref(), "{}", EVERY[at].0);
+    }
+}
+
+#[tokio::test]
+async fn a_client_may_state_other_types_than_the_columns_have() {
+    use tokio_postgres::types::Type as Stated;
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let create = "CREATE TABLE typed (id Uint64 NOT NULL, at Timestamp, key Uuid, n Decimal(22,9), PRIMARY KEY (id))";
+    client.batch_execute(create).await.unwrap();
+    let insert = "INSERT INTO typed (id, at, key, n) VALUES ($1, $2, $3, $4)";
+    let text = |text: &str| Raw {
+        format: Format::Text,
+        bytes: Some(text.as_bytes().to_vec()),
+    };
+    let binary = |bytes: &[u8]| Raw {
+        format: Format::Binary,
+        bytes: Some(bytes.to_vec()),
+    };
+    let at = text("2018-06-02 00:00:00");
+    let key = text("0189c2a0-7b1e-7c3d-8f00-0123456789ab");
+    for (id, stated) in [
+        (
+            binary(&[0, 1]),
+            [Stated::INT2, Stated::TIMESTAMP, Stated::UUID, Stated::INT4],
+        ),
+        (
+            binary(&[0, 0, 0, 2]),
+            [Stated::INT4, Stated::TEXT, Stated::TEXT, Stated::INT4],
+        ),
+        (
+            text("3"),
+            [
+                Stated::UNKNOWN,
+                Stated::UNKNOWN,
+                Stated::VARCHAR,
+                Stated::INT4,
+            ],
+        ),
+    ] {
+        let insert = client.prepare_typed(insert, &stated).await.unwrap();
+        let n = binary(&[0, 0, 0, 9]);
+        assert_eq!(
+            client
+                .execute(&insert, &[&id, &at, &key, &n])
+                .await
+                .unwrap(),
+            1,
+            "{stated:?}"
+        );
+    }
+    for (id, stated) in [
+        (binary(&[0, 1]), Stated::INT2),
+        (binary(&[0, 0, 0, 0, 0, 0, 0, 2]), Stated::INT8),
+        (text("3"), Stated::UNKNOWN),
+    ] {
+        let select = "SELECT at FROM typed WHERE id = $1";
+        let select = client.prepare_typed(select, &[stated]).await.unwrap();
+        let row = client.query_one(&select, &[&id]).await.unwrap();
+        let micros = row.get::<_, Came>(0).0;
+        assert_eq!(
+            micros,
+            581_212_800_000_000_i64.to_be_bytes(),
+            "2018-06-02 from 2000-01-01"
+        );
+    }
+}
+
+async fn counters(client: &Client) {
+    client
+        .batch_execute("CREATE TABLE counters (id Int64 NOT NULL, n Int64, PRIMARY KEY (id))")
+        .await
+        .unwrap();
+}
+
+fn code(error: &tokio_postgres::Error) -> &str {
+    error
+        .code()
+        .map_or_else(|| panic!("{error} has no SQLSTATE"), |code| code.code())
+}
+
+#[tokio::test]
+async fn a_transaction_is_whole_or_not_there() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let mut client = server.connect().await;
+    let other = server.connect().await;
+    counters(&client).await;
+    let count = "SELECT id FROM counters";
+
+    let transaction = client.transaction().await.unwrap();
+    transaction
+        .execute("INSERT INTO counters (id, n) VALUES (1, 1)", &[])
+        .await
+        .unwrap();
+    assert_eq!(transaction.query(count, &[]).await.unwrap().len(), 1);
+    assert_eq!(other.query(count, &[]).await.unwrap().len(), 0);
+    transaction.rollback().await.unwrap();
+    assert_eq!(client.query(count, &[]).await.unwrap().len(), 0);
+
+    let transaction = client.transaction().await.unwrap();
+    transaction
+        .execute("INSERT INTO counters (id, n) VALUES (1, 1)", &[])
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(other.query(count, &[]).await.unwrap().len(), 1);
+
+    let transaction = client.transaction().await.unwrap();
+    let again = transaction
+        .execute("INSERT INTO counters (id, n) VALUES (1, 2)", &[])
+        .await;
+    assert_eq!(code(&again.unwrap_err()), "23505");
+    let refused = transaction.query(count, &[]).await;
+    assert_eq!(code(&refused.unwrap_err()), "25P02");
+    transaction.rollback().await.unwrap();
+    assert_eq!(client.query(count, &[]).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_dropped_client_leaves_no_transaction_behind() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    counters(&client).await;
+    let gone = server.connect().await;
+    gone.batch_execute("BEGIN; INSERT INTO counters (id, n) VALUES (1, 1)")
+        .await
+        .unwrap();
+    drop(gone);
+    client
+        .execute("INSERT INTO counters (id, n) VALUES (1, 2)", &[])
+        .await
+        .unwrap();
+    let row = client
+        .query_one("SELECT n FROM counters WHERE id = 1", &[])
+        .await
+        .unwrap();
+    assert_eq!(row.get::<_, i64>(0), 2);
+}
+
+#[tokio::test]
+async fn errors_have_codes_and_places_and_the_client_goes_on() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    counters(&client).await;
+    for (statement, expected) in [
+        ("SELECT * FROM nowhere", "42P01"),
+        ("COPY counters FROM STDIN", "0A000"),
+        ("SELEKT 1", "42601"),
+        ("SELECT n FROM counters WHERE id = $1; SELECT 1", "42601"),
+        ("INSERT INTO counters (id, n) VALUES (NULL, 1)", "23502"),
+    ] {
+        let simple = client.batch_execute(statement).await;
+        let simple = simple.err().map(|error| code(&error).to_owned());
+        if !statement.contains('$') {
+            assert_eq!(simple.as_deref(), Some(expected), "{statement}, simple");
+        }
+        let extended = client.query(statement, &[]).await;
+        let extended = extended.err().map(|error| code(&error).to_owned());
+        assert_eq!(extended.as_deref(), Some(expected), "{statement}, extended");
+    }
+    let unbound = client
+        .batch_execute("SELECT n FROM counters WHERE id = $1")
+        .await;
+    assert_eq!(code(&unbound.unwrap_err()), "42P02");
+
+    let error = client
+        .batch_execute("SELECT 'ü' form counters")
+        .await
+        .unwrap_err();
+    let place = error
+        .as_db_error()
+        .and_then(|error| error.position().cloned());
+    assert_eq!(
+        place,
+        Some(tokio_postgres::error::ErrorPosition::Original(17)),
+        "{error}"
+    );
+
+    let select = client
+        .prepare("SELECT n FROM counters WHERE id = $1")
+        .await
+        .unwrap();
+    let bad = Raw {
+        format: Format::Text,
+        bytes: Some(b"seven".to_vec()),
+    };
+    assert_eq!(
+        code(&client.query(&select, &[&bad]).await.unwrap_err()),
+        "22P02"
+    );
+    let bad = Raw {
+        format: Format::Binary,
+        bytes: Some(vec![7]),
+    };
+    assert_eq!(
+        code(&client.query(&select, &[&bad]).await.unwrap_err()),
+        "22P03"
+    );
+    assert!(client.query(&select, &[&7_i64]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_portal_gives_its_rows_some_at_a_time() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let mut client = server.connect().await;
+    counters(&client).await;
+    let rows: Vec<String> = (0..25).map(|id| format!("({id}, {id})")).collect();
+    let insert = format!("INSERT INTO counters (id, n) VALUES {}", rows.join(", "));
+    client.batch_execute(&insert).await.unwrap();
+    for select in [
+        "SELECT id FROM counters",
+        "SELECT id + 0 FROM counters ORDER BY id",
+    ] {
+        let transaction = client.transaction().await.unwrap();
+        let portal = transaction.bind(select, &[]).await.unwrap();
+        let mut ids: Vec<i64> = Vec::new();
+        let mut sizes = Vec::new();
+        loop {
+            let some = transaction.query_portal(&portal, 10).await.unwrap();
+            sizes.push(some.len());
+            ids.extend(some.iter().map(|row| row.get::<_, i64>(0)));
+            if some.len() < 10 {
+                break;
+            }
+        }
+        assert_eq!(sizes, [10, 10, 5], "{select}");
+        assert_eq!(ids, (0..25).collect::<Vec<i64>>(), "{select}");
+        transaction.commit().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn statements_may_be_sent_before_answers_come() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    counters(&client).await;
+    let insert = client
+        .prepare("UPSERT INTO counters (id, n) VALUES ($1, $2)")
+        .await
+        .unwrap();
+    let select = client
+        .prepare("SELECT n FROM counters WHERE id = $1")
+        .await
+        .unwrap();
+    let bad = Raw {
+        format: Format::Binary,
+        bytes: Some(vec![7]),
+    };
+    let wrong: [&(dyn ToSql + Sync); 1] = [&bad];
+    let (first, second, wrong, third, fourth) = tokio::join!(
+        client.execute_raw(&insert, [1_i64, 10]),
+        client.query_one(&select, &[&1_i64]),
+        client.query(&select, &wrong),
+        client.execute_raw(&insert, [1_i64, 20]),
+        client.query_one(&select, &[&1_i64]),
+    );
+    assert_eq!(first.unwrap(), 1);
+    assert_eq!(second.unwrap().get::<_, i64>(0), 10);
+    assert_eq!(code(&wrong.unwrap_err()), "22P03");
+    assert_eq!(third.unwrap(), 1);
+    assert_eq!(fourth.unwrap().get::<_, i64>(0), 20);
+}
+
+/// A statement that takes longer than anyone waits.
+const ENDLESS: &str = "SELECT count(*) FROM counters a CROSS JOIN counters b CROSS JOIN counters c \
+     CROSS JOIN counters d CROSS JOIN counters e CROSS JOIN counters f CROSS JOIN counters g \
+     WHERE a.n + b.n + c.n + d.n + e.n + f.n + g.n = -1";
+
+async fn hundred_counters(client: &Client) {
+    counters(client).await;
+    let rows: Vec<String> = (0..100).map(|id| format!("({id}, {id})")).collect();
+    let insert = format!("INSERT INTO counters (id, n) VALUES {}", rows.join(", "));
+    client.batch_execute(&insert).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cancelled_statement_ends_and_its_client_goes_on() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    hundred_counters(&client).await;
+    let token = client.cancel_token();
+    for simple in [true, false] {
+        let run = async {
+            match simple {
+                true => client.batch_execute(ENDLESS).await,
+                false => client.query(ENDLESS, &[]).await.map(|_| ()),
+            }
+        };
+        // A request that comes before the statement runs does nothing, so it is made again.
+        let cancel = async {
+            loop {
+                token.cancel_query(tokio_postgres::NoTls).await.unwrap();
+            }
+        };
+        let ended = tokio::select! {
+            ended = run => ended,
+            () = cancel => unreachable!("it asks for ever"),
+        };
+        assert_eq!(code(&ended.unwrap_err()), "57014");
+    }
+    assert_eq!(
+        client
+            .query("SELECT id FROM counters", &[])
+            .await
+            .unwrap()
+            .len(),
+        100
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_frees_its_place() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["--connections-max", "1"]);
+    let client = server.connect().await;
+    hundred_counters(&client).await;
+    let config = format!("host=127.0.0.1 port={} user=ada", server.port);
+    drop(client);
+    let mut connected = tokio_postgres::connect(&config, tokio_postgres::NoTls).await;
+    while connected.is_err() {
+        connected = tokio_postgres::connect(&config, tokio_postgres::NoTls).await;
+    }
+    let (client, connection) = connected.unwrap();
+    let connection = tokio::spawn(connection);
+    let mut endless = std::pin::pin!(client.batch_execute(ENDLESS));
+    assert!(
+        std::future::poll_fn(|context| {
+            std::task::Poll::Ready(endless.as_mut().poll(context).is_pending())
+        })
+        .await
+    );
+    let refused = server.try_connect().await.map(|_| ()).unwrap_err();
+    assert_eq!(code(&refused), "53300");
+    connection.abort();
+    let last = loop {
+        match server.try_connect().await {
+            Ok(client) => break client,
+            Err(error) => assert_eq!(code(&error), "53300"),
+        }
+    };
+    last.batch_execute("SELECT 1").await.unwrap();
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_told_so() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["--connections-max", "2"]);
+    let first = server.connect().await;
+    let second = server.connect().await;
+    let refused = server.try_connect().await.map(|_| ()).unwrap_err();
+    assert_eq!(code(&refused), "53300");
+    first.batch_execute("SELECT 1").await.unwrap();
+    second.batch_execute("SELECT 1").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_committed_is_there_after_kill_9() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    counters(&client).await;
+    for id in 0..20_i64 {
+        client
+            .execute("INSERT INTO counters (id, n) VALUES ($1, $1)", &[&id])
+            .await
+            .unwrap();
+    }
+    client
+        .batch_execute("BEGIN; INSERT INTO counters (id, n) VALUES (99, 99)")
+        .await
+        .unwrap();
+    server.kill();
+
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let rows = client.query("SELECT id FROM counters", &[]).await.unwrap();
+    let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(ids, (0..20).collect::<Vec<i64>>());
+}
+
+#[tokio::test]
+async fn sigterm_ends_it_cleanly_and_tells_clients() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let config = format!("host=127.0.0.1 port={} user=ada", server.port);
+    let (client, connection) = tokio_postgres::connect(&config, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    let (status, said) = server.terminate();
+    assert!(status.success());
+    assert_eq!(said, "evenkeel: stopped\n");
+    assert_eq!(code(&connection.await.unwrap_err()), "57P01");
+    assert!(client.is_closed());
+}

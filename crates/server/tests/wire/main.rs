@@ -1,0 +1,13 @@
+//! The real server process and real clients: drivers, psql, and those who send garbage.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails"
+)]
+
+mod bytes_by_hand;
+mod driver;
+mod process;
+mod psql;
+mod shell;

@@ -1,0 +1,163 @@
+//! The query that finds the rows of an UPDATE or DELETE.
+
+use std::sync::Arc;
+
+use keys::{Type, Value};
+use syntax::{Kind, ast};
+use txn::Transaction;
+
+use crate::constant::parameter_number;
+use crate::names::{tree_name, tree_table_name};
+use crate::{Error, Executor, Result, Table};
+
+/// Rows to be changed: all columns of the table, then the new values.
+pub(crate) struct Found {
+    pub(crate) table: Arc<Table>,
+    pub(crate) query: ast::Query,
+    /// Which column each new value is for, and the parameter that it is, if it is just that.
+    pub(crate) assigned: Vec<(usize, Option<usize>)>,
+}
+
+impl Found {
+    /// Parameters that are assigned to a column have its type.
+    pub(crate) fn assigned_parameters(&self, kinds: &mut Vec<Option<Type>>) {
+        for (position, parameter) in &self.assigned {
+            let Some(index) = parameter.and_then(|number| number.checked_sub(1)) else {
+                continue;
+            };
+            if kinds.len() <= index {
+                kinds.resize(index + 1, None);
+            }
+            let column = self.table.schema().columns().get(*position);
+            if let (Some(place), Some(column)) = (kinds.get_mut(index), column) {
+                place.get_or_insert(column.kind);
+            }
+        }
+    }
+
+    /// Reads them all, before any is changed.
+    pub(crate) async fn rows(
+        &self,
+        executor: &Executor,
+        transaction: &Transaction,
+        parameters: &[Value],
+    ) -> Result<Vec<Vec<Value>>> {
+        let reader = transaction.reader();
+        let mut answer = executor.select(reader, &self.query, parameters).await?;
+        let mut rows = Vec::new();
+        while let Some(more) = answer.next().await {
+            rows.extend(more?);
+        }
+        Ok(rows)
+    }
+}
+
+/// The rows of an UPDATE with their new values.
+pub(crate) fn update_query(executor: &Executor, update: &ast::Update) -> Result<Found> {
+    let refused = update.from.is_some()
+        || update.output.is_some()
+        || update.or.is_some()
+        || update.limit.is_some()
+        || !update.order_by.is_empty();
+    if refused {
+        return Err(Error::Unsupported {
+            what: "UPDATE with FROM, ORDER BY or LIMIT".to_owned(),
+        });
+    }
+    let table = one_table(executor, &update.table)?;
+    let mut assigned = Vec::new();
+    let mut values = Vec::new();
+    for assignment in &update.assignments {
+        let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+            return Err(Error::Unsupported {
+                what: "SET (a, b) = …".to_owned(),
+            });
+        };
+        let position = table.schema().column_position(&last_name(name))?;
+        let parameter = match &assignment.value {
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Placeholder(name) => parameter_number(name),
+                _ => None,
+            },
+            _ => None,
+        };
+        assigned.push((position, parameter));
+        let alias = ast::Ident::with_quote('"', format!("new {}", values.len()));
+        values.push(ast::SelectItem::ExprWithAlias {
+            expr: assignment.value.clone(),
+            alias,
+        });
+    }
+    let query = select_from(&update.table, update.selection.as_ref(), values)?;
+    Ok(Found {
+        table,
+        query,
+        assigned,
+    })
+}
+
+/// The rows of a DELETE.
+pub(crate) fn delete_query(executor: &Executor, delete: &ast::Delete) -> Result<Found> {
+    let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
+        &delete.from;
+    let refused = delete.using.is_some() || delete.limit.is_some() || !delete.order_by.is_empty();
+    let [from] = from.as_slice() else {
+        return Err(Error::Unsupported {
+            what: "DELETE from several tables".to_owned(),
+        });
+    };
+    if refused {
+        return Err(Error::Unsupported {
+            what: "DELETE with USING, ORDER BY or LIMIT".to_owned(),
+        });
+    }
+    let table = one_table(executor, from)?;
+    let query = select_from(from, delete.selection.as_ref(), Vec::new())?;
+    Ok(Found {
+        table,
+        query,
+        assigned: Vec::new(),
+    })
+}
+
+fn one_table(executor: &Executor, from: &ast::TableWithJoins) -> Result<Arc<Table>> {
+    match &from.relation {
+        ast::TableFactor::Table { name, .. } if from.joins.is_empty() => {
+            executor.catalog().get(&tree_table_name(name)?)
+        }
+        _ => Err(Error::Unsupported {
+            what: "a statement that changes a join".to_owned(),
+        }),
+    }
+}
+
+fn last_name(name: &ast::ObjectName) -> String {
+    name.0
+        .last()
+        .and_then(|part| part.as_ident())
+        .map(tree_name)
+        .unwrap_or_default()
+}
+
+/// `SELECT *, values FROM table WHERE selection`.
+fn select_from(
+    from: &ast::TableWithJoins,
+    selection: Option<&ast::Expr>,
+    values: Vec<ast::SelectItem>,
+) -> Result<ast::Query> {
+    let broken = || Error::Internal {
+        what: "our own query does not parse".to_owned(),
+    };
+    let parsed = syntax::parse("SELECT * FROM t").map_err(|_| broken())?;
+    let Some(Kind::Query(query)) = parsed.into_iter().next().map(|one| one.kind) else {
+        return Err(broken());
+    };
+    let mut query = *query.query;
+    let ast::SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(broken());
+    };
+    select.projection.extend(values);
+    select.from = vec![from.clone()];
+    select.selection = selection.cloned();
+    Ok(query)
+}

@@ -1,0 +1,137 @@
+//! Our own functions inside DataFusion: YQL's digests, and `Hash` over any columns.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result as DataFusionResult;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use keys::digest::{DigestFunction, FUNCTIONS, Output};
+use keys::{Type, Value, hash_values};
+
+use super::columns::{append, builder, data_type};
+use super::provider::external;
+use super::results;
+use crate::Result;
+
+/// Every function we add.
+pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
+    let digests = FUNCTIONS.iter().map(|one| Function::new(Body::Digest(one)));
+    let all = digests.chain([Function::new(Body::Hash)]);
+    all.map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
+        .collect()
+}
+
+/// A function over values, run row by row.
+#[derive(Debug)]
+struct Function {
+    name: String,
+    body: Body,
+    signature: Signature,
+}
+
+#[derive(Debug)]
+enum Body {
+    Digest(&'static DigestFunction),
+    Hash,
+}
+
+impl Body {
+    fn output(&self) -> Type {
+        match self {
+            Self::Hash => Type::Uint64,
+            Self::Digest(function) => match function.output() {
+                Output::Uint32 => Type::Uint32,
+                Output::Uint64 => Type::Uint64,
+                Output::Bytes | Output::Pair => Type::String,
+            },
+        }
+    }
+
+    fn call(&self, values: &[Value]) -> Result<Value> {
+        match self {
+            Self::Hash => Ok(Value::Uint64(hash_values(values))),
+            Self::Digest(function) => Ok(function.call(values)?),
+        }
+    }
+}
+
+impl Function {
+    fn new(body: Body) -> Self {
+        let name = match &body {
+            Body::Hash => "hash".to_owned(),
+            // Names without quotes are in lower case by the time they are looked up.
+            Body::Digest(function) => format!("digest::{}", function.name.to_lowercase()),
+        };
+        Self {
+            name,
+            body,
+            signature: Signature::variadic_any(Volatility::Immutable),
+        }
+    }
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> DataFusionResult<DataType> {
+        Ok(data_type(self.body.output()))
+    }
+
+    fn invoke_with_args(&self, call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        let scalar = call
+            .args
+            .iter()
+            .all(|one| matches!(one, ColumnarValue::Scalar(_)));
+        let rows = if scalar { 1 } else { call.number_rows };
+        let kinds: Vec<Type> = call
+            .arg_fields
+            .iter()
+            .map(|field| results::kind_of(field))
+            .collect();
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(call.args.len());
+        for argument in call.args {
+            arrays.push(results::plain(&argument.into_array(rows)?).map_err(external)?);
+        }
+        let output = self.body.output();
+        let mut column = builder(output, rows);
+        for row in 0..rows {
+            let mut values = Vec::with_capacity(arrays.len());
+            for (array, kind) in arrays.iter().zip(&kinds) {
+                values.push(results::value_or_null(array, row, *kind).map_err(external)?);
+            }
+            let value = self.body.call(&values).map_err(external)?;
+            append(column.as_mut(), output, &value).map_err(external)?;
+        }
+        let array = column.finish();
+        Ok(match scalar {
+            true => {
+                ColumnarValue::Scalar(datafusion::scalar::ScalarValue::try_from_array(&array, 0)?)
+            }
+            false => ColumnarValue::Array(array),
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! How DataFusion finds our tables by name, at one reader's snapshot.
+
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::error::DataFusionError;
+use txn::Reader;
+
+use super::provider::ReadTable;
+use crate::Catalog;
+
+/// The one catalog there is.
+pub(crate) const CATALOG: &str = "evenkeel";
+
+/// The schema in which tables are found without naming it.
+pub(crate) const SCHEMA: &str = "public";
+
+/// All tables, as of a reader's snapshot.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    catalog: Arc<Catalog>,
+    reader: Reader,
+}
+
+impl Names {
+    pub(crate) fn new(catalog: Arc<Catalog>, reader: Reader) -> Self {
+        Self { catalog, reader }
+    }
+}
+
+impl CatalogProviderList for Names {
+    fn register_catalog(
+        &self,
+        _name: String,
+        _catalog: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        vec![CATALOG.to_owned()]
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        (name == CATALOG).then(|| Arc::new(self.clone()) as Arc<dyn CatalogProvider>)
+    }
+}
+
+impl CatalogProvider for Names {
+    fn schema_names(&self) -> Vec<String> {
+        vec![SCHEMA.to_owned()]
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        (name == SCHEMA).then(|| Arc::new(self.clone()) as Arc<dyn SchemaProvider>)
+    }
+}
+
+#[async_trait::async_trait]
+impl SchemaProvider for Names {
+    fn table_names(&self) -> Vec<String> {
+        self.catalog
+            .all()
+            .iter()
+            .map(|table| table.schema().name().to_owned())
+            .collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        match self.catalog.get(name) {
+            Ok(table) => Ok(Some(Arc::new(ReadTable::new(table, self.reader.clone())))),
+            Err(error) => Err(super::provider::external(error)),
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.catalog.get(name).is_ok()
+    }
+}

@@ -1,0 +1,146 @@
+//! Columns back into rows of values, for whoever asked.
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, DurationMicrosecondType, Field, Float32Type, Float64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use keys::{Decimal, Type, Value};
+
+use super::columns::TYPE_KEY;
+use crate::{Error, Result};
+
+/// Our type for a result column. What we have no type for comes as text.
+pub(crate) fn kind_of(field: &Field) -> Type {
+    if let Some(kind) = field
+        .metadata()
+        .get(TYPE_KEY)
+        .and_then(|name| Type::parse(name).ok())
+        && super::columns::data_type(kind) == *field.data_type()
+    {
+        return kind;
+    }
+    match field.data_type() {
+        DataType::Boolean => Type::Bool,
+        DataType::Int8 => Type::Int8,
+        DataType::Int16 => Type::Int16,
+        DataType::Int32 => Type::Int32,
+        DataType::Int64 => Type::Int64,
+        DataType::UInt8 => Type::Uint8,
+        DataType::UInt16 => Type::Uint16,
+        DataType::UInt32 => Type::Uint32,
+        DataType::UInt64 => Type::Uint64,
+        DataType::Float32 => Type::Float,
+        DataType::Float64 => Type::Double,
+        DataType::Decimal128(precision, scale) => match u8::try_from(*scale) {
+            Ok(scale) => Type::Decimal {
+                precision: *precision,
+                scale,
+            },
+            Err(_) => Type::Utf8,
+        },
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::String,
+        DataType::FixedSizeBinary(16) => Type::Uuid,
+        DataType::Date32 => Type::Date,
+        DataType::Timestamp(TimeUnit::Second, _) => Type::Datetime,
+        DataType::Timestamp(_, _) => Type::Timestamp,
+        DataType::Duration(_) => Type::Interval,
+        _ => Type::Utf8,
+    }
+}
+
+/// The rows of a batch.
+pub(crate) fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Value>>> {
+    let mut rows: Vec<Vec<Value>> = (0..batch.num_rows())
+        .map(|_| Vec::with_capacity(batch.num_columns()))
+        .collect();
+    let schema = batch.schema();
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        let kind = kind_of(field);
+        let array = plain(array)?;
+        for (index, row) in rows.iter_mut().enumerate() {
+            row.push(value_or_null(&array, index, kind)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// The array in the one form of its type that [`value_at`] reads.
+pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
+    let to = match array.data_type() {
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+        DataType::Timestamp(TimeUnit::Second, _) => DataType::Timestamp(TimeUnit::Second, None),
+        DataType::Timestamp(_, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Duration(_) => DataType::Duration(TimeUnit::Microsecond),
+        DataType::Dictionary(_, values) => values.as_ref().clone(),
+        _ => return Ok(ArrayRef::clone(array)),
+    };
+    datafusion::arrow::compute::cast(array, &to).map_err(|error| Error::Internal {
+        what: format!("a result column: {error}"),
+    })
+}
+
+/// One value of an array, or NULL.
+pub(crate) fn value_or_null(array: &ArrayRef, index: usize, kind: Type) -> Result<Value> {
+    if array.is_null(index) {
+        Ok(Value::Null)
+    } else {
+        value_at(array, index, kind)
+    }
+}
+
+/// One value of an array that is not NULL there.
+pub(crate) fn value_at(array: &ArrayRef, index: usize, kind: Type) -> Result<Value> {
+    Ok(match (kind, array.data_type()) {
+        (Type::Bool, _) => Value::Bool(array.as_boolean().value(index)),
+        (Type::Int8, _) => Value::Int8(array.as_primitive::<Int8Type>().value(index)),
+        (Type::Int16, _) => Value::Int16(array.as_primitive::<Int16Type>().value(index)),
+        (Type::Int32, _) => Value::Int32(array.as_primitive::<Int32Type>().value(index)),
+        (Type::Int64, _) => Value::Int64(array.as_primitive::<Int64Type>().value(index)),
+        (Type::Uint8, _) => Value::Uint8(array.as_primitive::<UInt8Type>().value(index)),
+        (Type::Uint16, _) => Value::Uint16(array.as_primitive::<UInt16Type>().value(index)),
+        (Type::Uint32, _) => Value::Uint32(array.as_primitive::<UInt32Type>().value(index)),
+        (Type::Uint64, _) => Value::Uint64(array.as_primitive::<UInt64Type>().value(index)),
+        (Type::Float, _) => Value::Float(array.as_primitive::<Float32Type>().value(index)),
+        (Type::Double, _) => Value::Double(array.as_primitive::<Float64Type>().value(index)),
+        (Type::Decimal { scale, .. }, _) => {
+            let unscaled = array.as_primitive::<Decimal128Type>().value(index);
+            let wide = || Error::Internal {
+                what: format!("a decimal of {unscaled} at {scale}"),
+            };
+            Value::Decimal(Decimal::new(unscaled, scale).ok_or_else(wide)?)
+        }
+        (Type::Utf8, DataType::Utf8) => Value::Utf8(array.as_string::<i32>().value(index).into()),
+        (Type::Json, _) => Value::Json(array.as_string::<i32>().value(index).into()),
+        (Type::String, _) => Value::String(array.as_binary::<i32>().value(index).into()),
+        (Type::Date, _) => Value::Date(array.as_primitive::<Date32Type>().value(index)),
+        (Type::Datetime, _) => {
+            Value::Datetime(array.as_primitive::<TimestampSecondType>().value(index))
+        }
+        (Type::Timestamp, _) => Value::Timestamp(
+            array
+                .as_primitive::<TimestampMicrosecondType>()
+                .value(index),
+        ),
+        (Type::Interval, _) => {
+            Value::Interval(array.as_primitive::<DurationMicrosecondType>().value(index))
+        }
+        (Type::Uuid, _) => {
+            let bytes = array.as_fixed_size_binary().value(index);
+            let odd = || Error::Internal {
+                what: "a UUID that is not 16 bytes".to_owned(),
+            };
+            Value::Uuid(bytes.try_into().map_err(|_| odd())?)
+        }
+        (Type::Utf8, _) => {
+            let shown = ArrayFormatter::try_new(array, &FormatOptions::default());
+            let shown = shown.map_err(|error| Error::Internal {
+                what: error.to_string(),
+            })?;
+            Value::Utf8(shown.value(index).to_string().into())
+        }
+    })
+}

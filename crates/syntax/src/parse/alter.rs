@@ -1,0 +1,201 @@
+//! ALTER TABLE: one or more changes, separated by commas.
+
+use sqlparser::tokenizer::Token;
+
+use super::options::{options, split_keys};
+use super::table::{
+    Clause, begins_constraint, begins_index, column, column_type, constraint, fall_back, index,
+};
+use crate::error::Result;
+use crate::reader::Reader;
+use crate::statement::{Kind, Statement};
+use crate::table::{AlterTable, Alteration, AlterationKind, ColumnChange, Merge};
+use crate::tokens::{is_token, is_word};
+
+/// What an error says when no change of ours begins here.
+const CHANGES: &str = "ADD, DROP, ALTER, RENAME, SET (…), RESET (…), SPLIT AT or MERGE PARTITIONS";
+
+pub(super) fn alter(mut reader: Reader<'_>) -> Result<Statement> {
+    let span = reader.span;
+    reader.expect("alter table")?;
+    let if_exists = reader.accept("if exists");
+    reader.accept("only");
+    let name = reader.name()?;
+    let mut actions = Vec::new();
+    loop {
+        let start = reader.start();
+        let Some(kind) = change(&mut reader)? else {
+            return fall_back(reader, CHANGES);
+        };
+        let span = reader.since(start);
+        actions.push(Alteration { kind, span });
+        if !reader.accept_token(&Token::Comma) {
+            break;
+        }
+    }
+    reader.finish()?;
+    let kind = Kind::AlterTable(Box::new(AlterTable {
+        name,
+        if_exists,
+        actions,
+    }));
+    Ok(Statement { span, kind })
+}
+
+/// Reads one change, or nothing if none of ours begins here.
+fn change(reader: &mut Reader<'_>) -> Result<Option<AlterationKind>> {
+    let parenthesis = is_token(reader.peek(1), &Token::LParen);
+    Ok(Some(if reader.accept("add") {
+        add(reader)?
+    } else if reader.accept("drop") {
+        drop(reader)?
+    } else if reader.is("rename") && !reader.are("rename constraint") {
+        rename(reader)?
+    } else if reader.accept("alter index") {
+        let name = reader.ident()?;
+        reader.expect("set")?;
+        let options = options(reader)?;
+        AlterationKind::AlterIndex { name, options }
+    } else if reader.accept("alter") {
+        reader.accept("column");
+        let name = reader.ident()?;
+        let Some(change) = column_change(reader)? else {
+            return Ok(None);
+        };
+        AlterationKind::AlterColumn { name, change }
+    } else if reader.is("set") && parenthesis {
+        reader.expect("set")?;
+        AlterationKind::Set(options(reader)?)
+    } else if reader.is("reset") && parenthesis {
+        reader.expect("reset")?;
+        AlterationKind::Reset(reader.list(Reader::ident)?)
+    } else if reader.accept("split at") {
+        reader.accept("values");
+        AlterationKind::SplitAt(split_keys(reader)?)
+    } else if reader.accept("merge partitions") {
+        AlterationKind::MergePartitions(merge(reader)?)
+    } else {
+        return Ok(None);
+    }))
+}
+
+fn add(reader: &mut Reader<'_>) -> Result<AlterationKind> {
+    if begins_index(reader, 0) {
+        return Ok(AlterationKind::AddIndex(Box::new(index(reader)?)));
+    }
+    if begins_constraint(reader, 0) {
+        return Ok(match constraint(reader)? {
+            Clause::Key(key) => AlterationKind::AddPrimaryKey(key),
+            Clause::Index(index) => AlterationKind::AddIndex(Box::new(index)),
+            Clause::Constraint(constraint) => AlterationKind::AddConstraint(Box::new(constraint)),
+        });
+    }
+    reader.accept("column");
+    let if_not_exists = reader.accept("if not exists");
+    let start = reader.start();
+    let (column, clauses) = column(reader)?;
+    if !clauses.is_empty() {
+        let reason = "a column that is added cannot bring a key, index or constraint: add it apart";
+        return Err(reader.invalid(start, reason));
+    }
+    Ok(AlterationKind::AddColumn {
+        column: Box::new(column),
+        if_not_exists,
+    })
+}
+
+fn drop(reader: &mut Reader<'_>) -> Result<AlterationKind> {
+    if reader.is("index") && !is_token(reader.peek(1), &Token::Comma) && reader.peek(1).is_some() {
+        reader.expect("index")?;
+        return Ok(AlterationKind::DropIndex(reader.ident()?));
+    }
+    if reader.accept("constraint") {
+        let if_exists = reader.accept("if exists");
+        let name = reader.ident()?;
+        drop_behaviour(reader);
+        return Ok(AlterationKind::DropConstraint { name, if_exists });
+    }
+    reader.accept("column");
+    let if_exists = reader.accept("if exists");
+    let name = reader.ident()?;
+    let cascade = drop_behaviour(reader);
+    Ok(AlterationKind::DropColumn {
+        name,
+        if_exists,
+        cascade,
+    })
+}
+
+fn drop_behaviour(reader: &mut Reader<'_>) -> bool {
+    let cascade = reader.accept("cascade");
+    if !cascade {
+        reader.accept("restrict");
+    }
+    cascade
+}
+
+fn rename(reader: &mut Reader<'_>) -> Result<AlterationKind> {
+    reader.expect("rename")?;
+    if reader.accept("to") {
+        return Ok(AlterationKind::RenameTo(reader.name()?));
+    }
+    let is_index = reader.is("index") && is_word(reader.peek(2), "to");
+    if is_index {
+        reader.expect("index")?;
+    } else {
+        reader.accept("column");
+    }
+    let from = reader.ident()?;
+    reader.expect("to")?;
+    let to = reader.ident()?;
+    Ok(if is_index {
+        AlterationKind::RenameIndex { from, to }
+    } else {
+        AlterationKind::RenameColumn { from, to }
+    })
+}
+
+fn column_change(reader: &mut Reader<'_>) -> Result<Option<ColumnChange>> {
+    Ok(Some(if reader.accept("set not null") {
+        ColumnChange::SetNotNull
+    } else if reader.accept("drop not null") {
+        ColumnChange::DropNotNull
+    } else if reader.accept("set default") {
+        ColumnChange::SetDefault(Box::new(reader.expression()?))
+    } else if reader.accept("drop default") {
+        ColumnChange::DropDefault
+    } else if reader.accept("set data type") || reader.accept("type") {
+        let (kind, span) = column_type(reader)?;
+        ColumnChange::SetType { kind, span }
+    } else {
+        return Ok(None);
+    }))
+}
+
+fn merge(reader: &mut Reader<'_>) -> Result<Merge> {
+    if reader.accept("at") {
+        return Ok(Merge::At(split_keys(reader)?));
+    }
+    let mut ids = Vec::new();
+    while let Some(Token::Number(digits, _)) = reader.peek(0).map(|token| token.token.clone()) {
+        let Ok(id) = digits.parse() else {
+            return Err(reader.unexpected("the number of a partition"));
+        };
+        ids.push(id);
+        reader.next();
+        let more = is_token(reader.peek(0), &Token::Comma)
+            && matches!(
+                reader.peek(1).map(|token| &token.token),
+                Some(Token::Number(..))
+            );
+        if !more {
+            break;
+        }
+        reader.next();
+    }
+    Ok(if ids.is_empty() {
+        Merge::All
+    } else {
+        Merge::Ids(ids)
+    })
+}

@@ -1,0 +1,263 @@
+//! Text to tokens: places in bytes, statements apart, limits kept before any parser runs.
+//!
+//! ```text
+//!   text ──sqlparser's tokenizer──► tokens, no white space ──at each `;`──► statements
+//!                                      │ places become byte offsets (span)
+//!                                      │ double quotes decided              (quotes)
+//!                                      ▼ YQL's own forms rewritten          (rewrite)
+//!                                   tokens that sqlparser's parser understands
+//! ```
+//!
+//! What a parser builds from tokens can be as deep as the tokens are many (`1+1+1+…` is a tree that
+//! leans left), and deep trees overflow the stack when they are dropped or printed. So depth is
+//! bounded here, on the tokens: parentheses and brackets by [`NESTING_MAX`], operators in a row by
+//! [`CHAIN_MAX`]. Prefix operators and nested queries are counted by the parser itself.
+
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
+
+use crate::ast::Location;
+use crate::dialect::EvenKeel;
+use crate::error::{Error, Result};
+use crate::span::{Position, Span};
+
+/// Bytes of the longest statement.
+pub const STATEMENT_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the longest text with several statements.
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
+/// Levels of parentheses, queries and prefix operators in one statement.
+pub const NESTING_MAX: usize = 64;
+/// Operators between two commas or parentheses: `a OR b OR c` has two.
+pub const CHAIN_MAX: usize = 1024;
+
+/// `INTERVAL` or `ARRAY <` in a row: sqlparser calls itself for each and does not count.
+const PREFIX_RUN_MAX: usize = 4;
+
+/// The tokens of a text without white space and comments, their places in bytes.
+pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(Error::TooLong {
+            at: Position::find(text, 0),
+            bytes: text.len(),
+            bytes_max: TEXT_BYTES_MAX,
+        });
+    }
+    let mut ruler = Ruler::new(text);
+    let dialect = EvenKeel::new(0);
+    let tokens = Tokenizer::new(&dialect, text)
+        .tokenize_with_location()
+        .map_err(|error| {
+            let offset = Ruler::new(text).offset(error.location);
+            Error::invalid(text, offset, sentence(&error.message))
+        })?;
+    let mut kept = Vec::with_capacity(tokens.len() / 2);
+    for token in tokens {
+        let start = ruler.offset(token.span.start);
+        let end = ruler.offset(token.span.end);
+        if !matches!(token.token, Token::Whitespace(_) | Token::EOF) {
+            kept.push(TokenWithSpan::new(
+                token.token,
+                Span::new(start, end).encode(),
+            ));
+        }
+    }
+    Ok(kept)
+}
+
+/// A message of sqlparser as a sentence of ours: lower case, no full stop.
+pub(crate) fn sentence(message: &str) -> String {
+    let message = message.trim().trim_end_matches('.');
+    let message = &message.replace("EOF", "the end of the text");
+    let mut chars = message.chars();
+    let second_is_lower = message.chars().nth(1).is_some_and(char::is_lowercase);
+    match chars.next() {
+        Some(first) if second_is_lower => first.to_lowercase().chain(chars).collect(),
+        _ => message.clone(),
+    }
+}
+
+/// Turns growing lines and columns into bytes in one walk over the text.
+struct Ruler<'t> {
+    rest: std::str::Chars<'t>,
+    bytes: usize,
+    line: u64,
+    column: u64,
+}
+
+impl<'t> Ruler<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            rest: text.chars(),
+            bytes: 0,
+            line: 1,
+            column: 1,
+        }
+    }
+
+    fn offset(&mut self, place: Location) -> usize {
+        while (self.line, self.column) < (place.line, place.column) {
+            let Some(char) = self.rest.next() else { break };
+            self.bytes += char.len_utf8();
+            if char == '\n' {
+                self.line += 1;
+                self.column = 1;
+            } else {
+                self.column += 1;
+            }
+        }
+        self.bytes
+    }
+}
+
+/// The tokens of each statement; empty ones (`;;`) are left out.
+pub(crate) fn statements(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
+    let mut all = Vec::new();
+    let mut current = Vec::new();
+    for token in tokens {
+        if token.token != Token::SemiColon {
+            current.push(token);
+        } else if !current.is_empty() {
+            all.push(std::mem::take(&mut current));
+        }
+    }
+    if !current.is_empty() {
+        all.push(current);
+    }
+    all
+}
+
+/// The bytes from the first of these tokens to the last.
+pub(crate) fn span_of(tokens: &[TokenWithSpan]) -> Span {
+    match (tokens.first(), tokens.last()) {
+        (Some(first), Some(last)) => Span::from(first.span).to(Span::from(last.span)),
+        _ => Span::default(),
+    }
+}
+
+/// Refuses a statement that is too long or too deep to be worked on safely, and answers its depth.
+pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize> {
+    let span = span_of(tokens);
+    let bytes = span.end - span.start;
+    if bytes > STATEMENT_BYTES_MAX {
+        return Err(Error::TooLong {
+            at: Position::find(text, span.start),
+            bytes,
+            bytes_max: STATEMENT_BYTES_MAX,
+        });
+    }
+    // One count of operators for each level of parentheses that is open.
+    let mut chains = vec![0_usize];
+    let mut run = 0;
+    let mut depth = 0;
+    for token in tokens {
+        let too_deep = |depth_max| Error::TooDeep {
+            at: Position::find(text, Span::from(token.span).start),
+            depth_max,
+        };
+        run = match &token.token {
+            Token::Word(word) if matches!(word.keyword, Keyword::INTERVAL | Keyword::ARRAY) => {
+                run + 1
+            }
+            Token::Lt => run,
+            _ => 0,
+        };
+        if run > PREFIX_RUN_MAX {
+            return Err(too_deep(PREFIX_RUN_MAX));
+        }
+        match &token.token {
+            Token::LParen | Token::LBracket | Token::LBrace => chains.push(0),
+            Token::RParen | Token::RBracket | Token::RBrace => {
+                chains.pop();
+            }
+            Token::Comma => {
+                chains.pop();
+                chains.push(0);
+            }
+            _ => {}
+        }
+        depth = depth.max(chains.len());
+        if chains.len() > NESTING_MAX + 1 {
+            return Err(too_deep(NESTING_MAX));
+        }
+        if chains.is_empty() {
+            chains.push(0);
+        }
+        if let Some(chain) = chains.last_mut()
+            && lengthens_chain(&token.token)
+        {
+            *chain += 1;
+            if *chain > CHAIN_MAX {
+                return Err(too_deep(CHAIN_MAX));
+            }
+        }
+    }
+    Ok(depth)
+}
+
+/// Whether a tree may grow by one level at this token: an operator, sign, bracket pair or a word
+/// that joins what stands on both its sides.
+fn lengthens_chain(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => {
+            word.quote_style.is_none()
+                && matches!(
+                    word.keyword,
+                    Keyword::AND
+                        | Keyword::OR
+                        | Keyword::XOR
+                        | Keyword::NOT
+                        | Keyword::IS
+                        | Keyword::NOTNULL
+                        | Keyword::LIKE
+                        | Keyword::ILIKE
+                        | Keyword::SIMILAR
+                        | Keyword::REGEXP
+                        | Keyword::RLIKE
+                        | Keyword::IN
+                        | Keyword::BETWEEN
+                        | Keyword::COLLATE
+                        | Keyword::AT
+                        | Keyword::OVERLAPS
+                        | Keyword::OPERATOR
+                        | Keyword::DIV
+                        | Keyword::MEMBER
+                        | Keyword::UNION
+                        | Keyword::EXCEPT
+                        | Keyword::MINUS
+                        | Keyword::INTERSECT
+                        | Keyword::PIVOT
+                        | Keyword::UNPIVOT
+                        | Keyword::JOIN
+                )
+        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Placeholder(_)
+        | Token::LParen
+        | Token::LBracket
+        | Token::LBrace
+        | Token::Comma
+        | Token::EOF => false,
+        _ => true,
+    }
+}
+
+/// The word of a token that is one and is not quoted.
+pub(crate) fn bare_word(token: &Token) -> Option<&Word> {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word),
+        _ => None,
+    }
+}
+
+/// Whether a token is this word, in any case and not quoted.
+pub(crate) fn is_word(token: Option<&TokenWithSpan>, expected: &str) -> bool {
+    token
+        .and_then(|token| bare_word(&token.token))
+        .is_some_and(|word| word.value.eq_ignore_ascii_case(expected))
+}
+
+/// Whether a token is this piece of punctuation.
+pub(crate) fn is_token(token: Option<&TokenWithSpan>, expected: &Token) -> bool {
+    token.is_some_and(|token| token.token == *expected)
+}

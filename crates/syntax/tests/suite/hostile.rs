@@ -1,0 +1,214 @@
+//! Inputs meant to hurt: long, deep and repeated. None may panic, overflow the stack or take long.
+
+use std::fmt::Write;
+
+use syntax::{Error, parse};
+
+/// Parses, drops and prints on a small stack, as a server's worker thread would.
+fn survives(text: &str) {
+    let text = text.to_owned();
+    let run = move || {
+        if let Ok(statements) = parse(&text) {
+            assert!(!format!("{statements:?}").is_empty());
+        }
+        assert!(syntax::fingerprint(&text).1.len() <= 4 * text.len() + 1);
+    };
+    std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(run)
+        .unwrap()
+        .join()
+        .unwrap();
+}
+
+#[test]
+fn repeated_pieces_neither_overflow_nor_hang() {
+    for piece in [
+        "(",
+        "[",
+        "{",
+        "(SELECT ",
+        "CASE WHEN ",
+        "NOT ",
+        "- ",
+        "+ ",
+        "~ ",
+        "@ ",
+        "a.",
+        "a::int",
+        "::int",
+        "1+",
+        "1 AND ",
+        "a OR ",
+        "a IS NULL ",
+        "IS NOT NULL ",
+        "BETWEEN 1 AND ",
+        "a COLLATE b ",
+        "AT TIME ZONE 'x' ",
+        "ARRAY[",
+        "ARRAY<",
+        "CAST(",
+        "CAST(a AS ARRAY<",
+        "f(",
+        "EXISTS(",
+        "INTERVAL ",
+        "DATE ",
+        "UNION SELECT 1 ",
+        "UNION (SELECT 1 ",
+        "JOIN a ",
+        "JOIN a ON b ",
+        "a JOIN ",
+        "EXPLAIN ",
+        "WITH a AS (",
+        "IN (",
+        "x IN (",
+        "LIKE 'a' ",
+        "[1]",
+        "ROW(",
+        "LATERAL (",
+        "FROM (",
+        "VALUES (",
+        "DISTINCT ",
+        "$a ",
+        "$a = ",
+        "\"a\" ",
+        "'a' ",
+        "1ul ",
+        "/* ",
+        "-- a\n",
+        "$$",
+        "a ",
+        "*",
+        "a,",
+        ";",
+        "é",
+        "\u{0}",
+        "`a` ",
+        "VIEW a ",
+        "SETOF ",
+        "int[]",
+        "a[1].",
+        "PREPARE a AS ",
+        "GROUPING SETS (",
+        "OVER (",
+        "FILTER (WHERE ",
+        "WITHIN GROUP (",
+        "EXTRACT(a FROM ",
+        "SUBSTRING(a FROM ",
+        "TRIM(BOTH a FROM ",
+        "POSITION(a IN ",
+        "OVERLAY(a PLACING ",
+        "STRUCT<a ",
+        "TABLE ",
+        "a NOTNULL ",
+        "! ",
+        "PRIOR ",
+        "a ? ",
+        "a -> ",
+        "::",
+        "a::b(",
+        "U&'a' ",
+        "E'a' ",
+    ] {
+        for prefix in [
+            "",
+            "SELECT ",
+            "SELECT * FROM ",
+            "SELECT CAST(a AS ",
+            "CREATE TABLE t (a ",
+            "INSERT INTO t VALUES ",
+            "ALTER TABLE t ",
+        ] {
+            for times in [20, 60, 3000] {
+                survives(&format!("{prefix}{}", piece.repeat(times)));
+            }
+        }
+    }
+}
+
+#[test]
+fn nested_pairs_are_answered_at_every_depth() {
+    for (open, close) in [
+        ("(", ")"),
+        ("f(", ")"),
+        ("CAST(", " AS int)"),
+        ("CASE WHEN true THEN ", " END"),
+        ("ARRAY[", "]"),
+        ("(SELECT ", ")"),
+        ("EXISTS (SELECT ", ")"),
+        ("NOT ", ""),
+        ("a[", "]"),
+        ("ROW(", ")"),
+        ("COALESCE(1, ", ")"),
+        ("x IN (", ")"),
+        ("INTERVAL (", ")"),
+        ("DATE (", ")"),
+        ("(1, ", ")"),
+        ("{a: ", "}"),
+        ("trim(", ")"),
+    ] {
+        for depth in [10, 20, 30, 60] {
+            let text = format!("SELECT {}1{}", open.repeat(depth), close.repeat(depth));
+            survives(&text);
+            survives(&format!(
+                "SELECT * FROM {}t{}",
+                open.repeat(depth),
+                close.repeat(depth)
+            ));
+            survives(&format!(
+                "SELECT * FROM a WHERE {}t{}",
+                open.repeat(depth),
+                close.repeat(depth)
+            ));
+        }
+    }
+}
+
+/// Whatever word sqlparser knows, repeating it finds no way around the limits.
+#[test]
+fn every_keyword_may_be_repeated() {
+    for keyword in sqlparser::keywords::ALL_KEYWORDS {
+        let repeated = format!("{keyword} ").repeat(200);
+        for prefix in ["", "SELECT ", "SELECT * FROM a "] {
+            survives(&format!("{prefix}{repeated}"));
+        }
+        survives(&format!("CREATE {repeated}"));
+        survives(&format!("{keyword} (").repeat(50));
+    }
+}
+
+#[test]
+fn a_long_statement_is_refused_with_its_length() {
+    let text = format!("SELECT '{}'", "x".repeat(syntax::STATEMENT_BYTES_MAX));
+    assert!(matches!(parse(&text), Err(Error::TooLong { bytes, .. }) if bytes == text.len()));
+    let text = "SELECT 1;".repeat(syntax::TEXT_BYTES_MAX / 9 + 1);
+    assert!(matches!(parse(&text), Err(Error::TooLong { .. })));
+}
+
+#[test]
+fn a_large_insert_below_the_limit_is_read() {
+    let mut text = String::from("UPSERT INTO t (a, b) VALUES (0, 'x')");
+    for row in 1..20_000 {
+        write!(text, ", ({row}, 'value {row}')").unwrap();
+    }
+    assert!(text.len() < syntax::STATEMENT_BYTES_MAX);
+    assert_eq!(parse(&text).unwrap().len(), 1);
+}
+
+#[test]
+fn depth_and_chains_have_limits_that_say_so() {
+    let nest = |depth: usize| format!("SELECT {}1{}", "(".repeat(depth), ")".repeat(depth));
+    assert!(parse(&nest(syntax::NESTING_MAX)).is_ok());
+    let too_deep = parse(&nest(syntax::NESTING_MAX + 1));
+    assert!(
+        matches!(too_deep, Err(Error::TooDeep { .. })),
+        "{too_deep:?}"
+    );
+    let chain = |operators: usize| format!("SELECT 1{}", " + 1".repeat(operators));
+    assert!(parse(&chain(syntax::CHAIN_MAX)).is_ok());
+    let too_long = parse(&chain(syntax::CHAIN_MAX + 1));
+    assert!(
+        matches!(too_long, Err(Error::TooDeep { .. })),
+        "{too_long:?}"
+    );
+}
