@@ -12,6 +12,10 @@
 //!
 //! COMMIT of a failed transaction rolls it back, as in PostgreSQL. Statements that change tables
 //! themselves take effect at once and are refused inside BEGIN and COMMIT.
+//!
+//! A *block* is several statements that came as one text: they are one transaction although nobody
+//! said BEGIN. BEGIN inside a block makes it a transaction that outlives the block; a statement that
+//! changes tables commits what came before it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,6 +134,8 @@ struct Open {
     savepoints: Vec<(String, Savepoint)>,
     read_only: bool,
     failed: bool,
+    /// It ends with its block and not with COMMIT.
+    block: bool,
 }
 
 /// What the settings are until somebody changes them.
@@ -201,6 +207,21 @@ impl Session {
     pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
         let outcome = self.dispatch(prepared, parameters).await;
         outcome.map_err(|error| self.failed(error))
+    }
+
+    /// Begins a block, or goes on with it, unless a transaction is open.
+    pub fn begin_block(&mut self) {
+        if self.transaction.is_none() {
+            self.transaction = Some(Open::new(&self.database, false, true));
+        }
+    }
+
+    /// Ends a block: commits what its statements did, or takes it all back if one of them failed.
+    pub async fn end_block(&mut self) -> Result<()> {
+        match self.transaction.take_if(|open| open.block) {
+            Some(open) if !open.failed => self.finish(open.inner).await,
+            _ => Ok(()),
+        }
     }
 
     /// Where it stands.
@@ -292,6 +313,7 @@ impl Session {
         let database = Arc::clone(&self.database);
         let executor = database.executor();
         if Executor::is_definition(statement) {
+            self.end_block().await?;
             if self.transaction.is_some() {
                 return Err(SessionError::Definition.into());
             }
@@ -343,18 +365,13 @@ impl Session {
     }
 
     fn begin(&mut self, read_only: bool) -> Result<Reply> {
-        match &self.transaction {
-            Some(_) => self.warn("25001", "there is already a transaction in progress"),
-            None => {
-                let inner = self.database.store.begin();
-                let open = Open {
-                    inner,
-                    savepoints: Vec::new(),
-                    read_only,
-                    failed: false,
-                };
-                self.transaction = Some(open);
+        match &mut self.transaction {
+            Some(open) if open.block => {
+                open.block = false;
+                open.read_only = read_only;
             }
+            Some(_) => self.warn("25001", "there is already a transaction in progress"),
+            None => self.transaction = Some(Open::new(&self.database, read_only, false)),
         }
         Ok(Reply::Done {
             command: "BEGIN",
@@ -363,11 +380,11 @@ impl Session {
     }
 
     async fn commit(&mut self) -> Result<Reply> {
+        if self.transaction.as_ref().is_none_or(|open| open.block) {
+            self.warn("25P01", "there is no transaction in progress");
+        }
         let command = match self.transaction.take() {
-            None => {
-                self.warn("25P01", "there is no transaction in progress");
-                "COMMIT"
-            }
+            None => "COMMIT",
             Some(open) if open.failed => "ROLLBACK",
             Some(open) => {
                 self.finish(open.inner).await?;
@@ -473,6 +490,16 @@ impl Session {
 }
 
 impl Open {
+    fn new(database: &Database, read_only: bool, block: bool) -> Self {
+        Self {
+            inner: database.store.begin(),
+            savepoints: Vec::new(),
+            read_only,
+            failed: false,
+            block,
+        }
+    }
+
     /// The newest savepoint of that name.
     fn find(&self, name: &str) -> Result<usize> {
         let index = self.savepoints.iter().rposition(|(known, _)| known == name);

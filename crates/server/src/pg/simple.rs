@@ -12,8 +12,16 @@ use super::types::Format;
 use crate::{Error, Result};
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Runs a text of statements up to its end or the first error.
+    /// Runs a text of statements up to its end or the first error, as one transaction.
     pub(super) async fn simple(&mut self, text: &str) -> Result<()> {
+        let outcome = self.run_all(text).await;
+        // Also after an error, when it takes back what the statements before it did.
+        let ended = self.session.end_block().await;
+        outcome?;
+        Ok(ended?)
+    }
+
+    async fn run_all(&mut self, text: &str) -> Result<()> {
         self.statements.remove("");
         self.portals.remove("");
         let statements = self
@@ -23,7 +31,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if statements.is_empty() {
             put(&mut self.channel.out, &EmptyQueryResponse::new());
         }
+        let several = statements.len() > 1;
         for statement in statements {
+            if several {
+                self.session.begin_block();
+            }
             let cancel = Arc::clone(&self.cancel);
             let session = &mut self.session;
             let work = async {

@@ -40,6 +40,12 @@ fn psql_runs_statements() {
     let answers = "CREATE TABLE\nINSERT 0 2\n1|One|2018-06-02\n2|Zwölf|\n2\n";
     assert_eq!(made, (Some(0), answers.to_owned(), String::new()));
 
+    // Statements that come as one text are one transaction.
+    let (status, ..) =
+        psql(&["INSERT INTO boats (id) VALUES (3); INSERT INTO boats (id) VALUES (3)"]);
+    assert_eq!(status, Some(1));
+    assert_eq!(psql(&["SELECT count(*) FROM boats"]).1, "2\n");
+
     let warned = psql(&["ROLLBACK"]);
     let warning = "WARNING:  there is no transaction in progress\n";
     assert_eq!(
