@@ -184,6 +184,36 @@ impl<'a> RowView<'a> {
         })
     }
 
+    /// Decodes the columns from the first on, in one pass; NULL for those that the row is older than.
+    #[inline]
+    pub fn decode_into(
+        &self,
+        kinds: impl Iterator<Item = Type>,
+        values: &mut Vec<Value>,
+    ) -> Result<()> {
+        let mut start = 0;
+        for (i, kind) in kinds.enumerate() {
+            if i >= self.columns {
+                values.push(Value::Null);
+                continue;
+            }
+            let end = self
+                .end(i)
+                .ok_or_else(|| undecodable("its offsets cross"))?;
+            let bits = self.nulls.get(i / 8).copied().unwrap_or_default();
+            values.push(match bits >> (i % 8) & 1 {
+                1 => Value::Null,
+                _ => {
+                    let payload = self.payloads.get(start..end);
+                    let payload = payload.ok_or_else(|| undecodable("its offsets cross"))?;
+                    decode_cell(payload, kind)?
+                }
+            });
+            start = end;
+        }
+        Ok(())
+    }
+
     /// The payload of column `i`; `None` for NULL and for columns that the row is older than.
     #[inline]
     pub fn raw(&self, i: usize) -> Result<Option<&'a [u8]>> {
@@ -220,6 +250,7 @@ fn too_many_columns(columns: usize) -> Error {
 }
 
 /// Decodes the payload of one column of this type.
+#[inline]
 pub fn decode_cell(bytes: &[u8], kind: Type) -> Result<Value> {
     let failed = |reason| Error::CellUndecodable {
         kind,
@@ -229,6 +260,7 @@ pub fn decode_cell(bytes: &[u8], kind: Type) -> Result<Value> {
     decode_payload(bytes, kind).map_err(failed)
 }
 
+#[inline]
 fn decode_payload(bytes: &[u8], kind: Type) -> std::result::Result<Value, &'static str> {
     Ok(match kind {
         Type::Bool => match bytes {

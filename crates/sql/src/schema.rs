@@ -46,8 +46,6 @@ pub struct Schema {
     key: Vec<usize>,
     /// Positions of the other columns, in order.
     rest: Vec<usize>,
-    /// For each column its place in the key, if it has one.
-    places: Vec<Option<usize>>,
 }
 
 impl Schema {
@@ -74,17 +72,12 @@ impl Schema {
         columns: Vec<Column>,
         key: Vec<usize>,
     ) -> Result<Self> {
-        let place = |position| key.iter().position(|of_key| *of_key == position);
-        let places: Vec<Option<usize>> = (0..columns.len()).map(place).collect();
-        let rest = (0..columns.len())
-            .filter(|at| place(*at).is_none())
-            .collect();
+        let rest = (0..columns.len()).filter(|at| !key.contains(at)).collect();
         let schema = Self {
             name,
             columns,
             key,
             rest,
-            places,
         };
         match schema.fault() {
             Some(reason) => Err(Error::Schema {
@@ -253,45 +246,29 @@ impl Schema {
 
     /// The inverse of [`Schema::encode`].
     pub fn decode(&self, key: &[u8], row: &[u8]) -> Result<Vec<Value>> {
-        let damaged = |detail: String| self.damaged(key, detail);
-        let wrong = |error: keys::Error| damaged(error.to_string());
-        let mut key_columns = keys::key::columns(key);
-        let mut next_key = || -> Result<Option<Value>> {
-            let column = key_columns.next().transpose().map_err(wrong)?;
-            column
-                .map(|column| column.decode())
-                .transpose()
-                .map_err(wrong)
-        };
-        // Nearly always the key columns stand in the order of the key.
-        let mut taken = Vec::new();
-        if !self.key.is_sorted() {
-            for _ in &self.key {
-                taken.push(next_key()?);
+        let wrong = |error: keys::Error| self.damaged(key, error.to_string());
+        let mut values = Vec::with_capacity(self.columns.len());
+        for column in keys::key::columns(key) {
+            values.push(column.and_then(|column| column.decode()).map_err(wrong)?);
+        }
+        if values.len() != self.key.len() {
+            return Err(self.damaged(key, format!("its key has {} columns", values.len())));
+        }
+        let rest = self.rest.iter().filter_map(|at| self.columns.get(*at));
+        let view = RowView::new(row).map_err(wrong)?;
+        view.decode_into(rest.map(|column| column.kind), &mut values)
+            .map_err(wrong)?;
+        // Nearly always the key columns come first and in order, and so do the values now.
+        if self.key.iter().copied().eq(0..self.key.len()) {
+            return Ok(values);
+        }
+        let mut placed = vec![Value::Null; values.len()];
+        for (position, value) in self.key.iter().chain(&self.rest).zip(values) {
+            if let Some(place) = placed.get_mut(*position) {
+                *place = value;
             }
         }
-        let view = RowView::new(row).map_err(wrong)?;
-        let mut values = Vec::with_capacity(self.columns.len());
-        let mut rest = 0;
-        for (column, place) in self.columns.iter().zip(&self.places) {
-            let value = match place {
-                Some(index) => match taken.get_mut(*index) {
-                    Some(value) => value.take(),
-                    None => next_key()?,
-                }
-                .ok_or_else(|| damaged("its key has too few columns".to_owned()))?,
-                None => {
-                    let value = view.column(rest, column.kind).map_err(wrong)?;
-                    rest += 1;
-                    value.unwrap_or(Value::Null)
-                }
-            };
-            values.push(value);
-        }
-        match next_key()? {
-            None => Ok(values),
-            Some(_) => Err(damaged("its key has too many columns".to_owned())),
-        }
+        Ok(placed)
     }
 
     fn check(&self, column: &Column, value: &Value) -> Result<()> {
@@ -337,4 +314,66 @@ fn name_fault(what: &str, name: &str) -> Option<String> {
     name.chars()
         .any(char::is_control)
         .then(|| format!("the name of a {what} may not have control characters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_wherever_the_key_columns_stand() {
+        let columns = || {
+            ["a", "b", "c", "d"]
+                .map(|name| Column::new(name, Type::Int64))
+                .to_vec()
+        };
+        let row: Vec<Value> = [1, 2, 3]
+            .map(Value::Int64)
+            .into_iter()
+            .chain([Value::Null])
+            .collect();
+        for key in [
+            &["a"][..],
+            &["a", "b"],
+            &["b", "a"],
+            &["d", "b"],
+            &["c", "a", "b", "d"],
+        ] {
+            let schema = Schema::new("t", columns(), key).unwrap();
+            let (key_bytes, row_bytes) = schema.encode(&row).unwrap();
+            assert_eq!(
+                schema.decode(&key_bytes, &row_bytes).unwrap(),
+                row,
+                "{key:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_older_than_a_column_has_null_there() {
+        let columns =
+            |count| ["k", "a", "b"].map(|name| Column::new(name, Type::Int64))[..count].to_vec();
+        let old = Schema::new("t", columns(2), &["k"]).unwrap();
+        let new = Schema::new("t", columns(3), &["k"]).unwrap();
+        let (key, row) = old.encode(&[Value::Int64(1), Value::Int64(2)]).unwrap();
+        let now = new.decode(&key, &row).unwrap();
+        assert_eq!(now, [Value::Int64(1), Value::Int64(2), Value::Null]);
+    }
+
+    #[test]
+    fn bytes_of_another_table_are_damage_and_not_a_panic() {
+        let schema = Schema::new("t", vec![Column::new("k", Type::Int64)], &["k"]).unwrap();
+        let two = encode_key(&[Value::Int64(1), Value::Int64(2)]).unwrap();
+        let (key, row) = schema.encode(&[Value::Int64(1)]).unwrap();
+        for (key, row) in [
+            (&two[..], &row[..]),
+            (&key[..], &[9, 9][..]),
+            (&[0xfe][..], &row[..]),
+        ] {
+            assert!(matches!(
+                schema.decode(key, row),
+                Err(Error::Damaged { .. })
+            ));
+        }
+    }
 }

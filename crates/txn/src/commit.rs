@@ -206,7 +206,7 @@ impl Group<'_> {
     }
 
     fn locate(&mut self, writes: &[Write]) -> Result<Vec<Place>> {
-        let mut places = Vec::with_capacity(writes.len());
+        let mut places: Vec<Place> = Vec::with_capacity(writes.len());
         for write in writes {
             let map = match self.maps.entry(write.table) {
                 hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -215,7 +215,10 @@ impl Group<'_> {
                 }
             };
             let partition = map.route(&write.key);
-            let slot = self.store.engines.get(partition.descriptor.engine)?;
+            let slot = match places.last() {
+                Some((_, last)) if last.id == partition.descriptor.engine => Arc::clone(last),
+                _ => self.store.engines.get(partition.descriptor.engine)?,
+            };
             slot.check_writable()?;
             if let Some(owner) = slot.orphan(write.table, &write.key) {
                 self.store.resolve_locked(self.sequencer, owner)?;

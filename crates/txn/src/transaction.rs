@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
 use storage::{Bytes, Direction, Durability, KeyRange};
 
 use crate::commit::{Request, Write};
 use crate::footprint::Touch;
 use crate::reader::Reader;
-use crate::reads::Reads;
+use crate::reads::{Found, Reads};
 use crate::scan::Scan;
 use crate::view::{View, bytes_of, newest_version};
 use crate::writes::{Savepoint, Writes};
@@ -151,14 +150,18 @@ impl Transaction {
         }
     }
 
-    fn conclude(&self, outcome: Option<Result<Timestamp>>, touched: &Touched) -> Result<Committed> {
+    fn conclude(
+        &self,
+        outcome: Option<Result<Timestamp>>,
+        touched: &[Written],
+    ) -> Result<Committed> {
         let lost = || Error::Unknown {
             at: self.view.at(),
             cause: "the thread that committed it panicked".to_owned(),
         };
         let at = outcome.ok_or_else(lost)??;
-        for (partition, written) in touched {
-            self.view.touch(partition, &written.as_touch());
+        for written in touched {
+            self.view.touch(&written.partition, &written.as_touch());
         }
         Ok(Committed {
             at,
@@ -171,64 +174,72 @@ impl Transaction {
 struct Ready {
     request: Request,
     bytes: usize,
-    touched: Touched,
+    touched: Vec<Written>,
 }
 
-/// A write as the heat sees it.
+/// What was written to one partition, as the heat sees it: all of it at once, or key by key in a
+/// transaction that is looked at closely.
 struct Written {
+    partition: Arc<Partition>,
     key: Bytes,
+    rows: u64,
     bytes: u64,
     took: std::time::Duration,
 }
 
 impl Written {
     fn as_touch(&self) -> Touch<'_> {
-        let Self { key, bytes, took } = self;
+        let Self {
+            key,
+            rows,
+            bytes,
+            took,
+            ..
+        } = self;
         Touch {
             kind: AccessKind::Write,
             key,
             upper: None,
-            rows: 1,
+            rows: *rows,
             bytes: *bytes,
             took: *took,
         }
     }
 }
 
-type Touched = Vec<(Arc<Partition>, Written)>;
-
 /// Looks up what each write replaces, here and in parallel with other transactions, so that the
 /// leader of the group has little to do.
-fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, Touched)> {
+fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, Vec<Written>)> {
     let store = view.store();
-    let mut maps: HashMap<TableId, Arc<Map>> = HashMap::new();
+    let mut place: Option<(TableId, Arc<Map>)> = None;
     let mut found = Vec::new();
-    let mut touched = Vec::new();
+    let mut touched: Vec<Written> = Vec::new();
     for (table, key, row) in writes.rows() {
-        let map = match maps.entry(table) {
-            hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            hashbrown::hash_map::Entry::Vacant(entry) => entry.insert(store.directory.map(table)?),
+        // Rows come by table.
+        let map = match &mut place {
+            Some((known, map)) if *known == table => map,
+            _ => &mut place.insert((table, store.directory.map(table)?)).1,
         };
         let partition = map.route(&key);
         let started = view.start_clock();
         let known = match reads.found(table, &key) {
             Some(known) => Some(known.clone()),
-            // If the engine is gone, the leader routes by a newer map and looks for itself.
-            // If an intent waits there, the leader settles it and looks then.
-            None => match store.engines.get(partition.descriptor.engine) {
-                Ok(slot) if slot.orphan(table, &key).is_none() => {
-                    Some(newest_version(&slot, table, &key)?)
-                }
-                _ => None,
-            },
+            None => current(view, partition, table, &key)?,
         };
         let bytes = bytes_of(&key, row.as_deref().unwrap_or_default());
-        let written = Written {
-            key: key.clone(),
-            bytes,
-            took: view.elapsed(started),
-        };
-        touched.push((Arc::clone(partition), written));
+        match touched.last_mut() {
+            Some(last) if started.is_none() && Arc::ptr_eq(&last.partition, partition) => {
+                last.rows += 1;
+                last.bytes += bytes;
+            }
+            _ => touched.push(Written {
+                partition: Arc::clone(partition),
+                key: key.clone(),
+                rows: 1,
+                bytes,
+                took: view.elapsed(started),
+            }),
+        }
         found.push(Write {
             table,
             key,
@@ -237,4 +248,20 @@ fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, T
         });
     }
     Ok((found, touched))
+}
+
+/// The newest version of a row, unless only the leader can tell: when the engine is gone it routes by
+/// a newer map, and when an intent waits there it settles that first.
+fn current(
+    view: &View,
+    partition: &Partition,
+    table: TableId,
+    key: &[u8],
+) -> Result<Option<Found>> {
+    match view.store().engines.get(partition.descriptor.engine) {
+        Ok(slot) if slot.orphan(table, key).is_none() => {
+            Ok(Some(newest_version(&slot, table, key)?))
+        }
+        _ => Ok(None),
+    }
 }
