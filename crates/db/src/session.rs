@@ -302,8 +302,6 @@ impl Session {
             Asks::Reset(reset) => self.reset(reset),
             Asks::Discard(_) => done("DISCARD ALL"),
             Asks::Vacuum(_) => done("VACUUM"),
-            Asks::Declare(_) => done("DECLARE"),
-            Asks::Pragma(_) => done("PRAGMA"),
             _ => self.run(prepared.statement(), parameters).await,
         }
     }

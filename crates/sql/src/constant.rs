@@ -95,7 +95,7 @@ fn number(digits: &str, wanted: Option<Type>) -> Result<Value> {
 }
 
 /// The value of `$n`.
-pub(crate) fn parameter(name: &str, given: Given<'_>) -> Result<Value> {
+fn parameter(name: &str, given: Given<'_>) -> Result<Value> {
     let number = parameter_number(name);
     let value = number.and_then(|number| given.parameters.get(number.checked_sub(1)?));
     value.cloned().ok_or_else(|| Error::NoSuchParameter {
@@ -104,8 +104,27 @@ pub(crate) fn parameter(name: &str, given: Given<'_>) -> Result<Value> {
 }
 
 /// The `n` of `$n`.
-pub(crate) fn parameter_number(name: &str) -> Option<usize> {
+fn parameter_number(name: &str) -> Option<usize> {
     name.strip_prefix('$')?.parse().ok()
+}
+
+/// Notes that a value of `kind` goes where `expr` stands, if that is just a parameter.
+pub(crate) fn note_parameter(kinds: &mut Vec<Option<Type>>, expr: &ast::Expr, kind: Type) {
+    let ast::Expr::Value(value) = expr else {
+        return;
+    };
+    let ast::Value::Placeholder(name) = &value.value else {
+        return;
+    };
+    let Some(index) = parameter_number(name).and_then(|number| number.checked_sub(1)) else {
+        return;
+    };
+    if kinds.len() <= index {
+        kinds.resize(index + 1, None);
+    }
+    if let Some(place) = kinds.get_mut(index) {
+        place.get_or_insert(kind);
+    }
 }
 
 fn call(function: &ast::Function, given: Given<'_>) -> Result<Option<Value>> {

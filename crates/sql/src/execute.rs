@@ -158,13 +158,14 @@ impl Executor {
                 let read = modify::update_query(self, update)?;
                 let planned = self.plan(reader, &read.query).await?;
                 let mut parameters = planned.parameters()?;
-                read.assigned_parameters(&mut parameters);
-                (parameters, None)
+                read.assigned_parameters(update, &mut parameters);
+                (parameters, read.returning(update.returning.as_deref())?)
             }
             Kind::Delete(delete) => {
                 let read = modify::delete_query(self, delete)?;
                 let planned = self.plan(reader, &read.query).await?;
-                (planned.parameters()?, None)
+                let columns = read.returning(delete.returning.as_deref())?;
+                (planned.parameters()?, columns)
             }
             _ => (Vec::new(), None),
         };
@@ -302,6 +303,8 @@ fn unsupported(kind: &Kind) -> Error {
         Kind::Copy(_) => "COPY".to_owned(),
         Kind::Explain(_) => "EXPLAIN".to_owned(),
         Kind::Define(_) => "a named expression".to_owned(),
+        Kind::Declare(_) => "DECLARE".to_owned(),
+        Kind::Pragma(_) => "PRAGMA".to_owned(),
         _ => "this statement".to_owned(),
     };
     Error::Unsupported { what }

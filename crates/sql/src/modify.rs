@@ -35,7 +35,7 @@ pub(crate) async fn update(
         let schema = found.table.schema();
         let mut new_values = old.split_off(schema.columns().len()).into_iter();
         let mut new = old.clone();
-        for (position, _) in &found.assigned {
+        for position in &found.assigned {
             let column = schema.columns().get(*position);
             let (Some(place), Some(value), Some(column)) =
                 (new.get_mut(*position), new_values.next(), column)

@@ -6,33 +6,36 @@ use keys::{Type, Value};
 use syntax::{Kind, ast};
 use txn::Transaction;
 
-use crate::constant::parameter_number;
+use super::Returning;
+use crate::constant::note_parameter;
 use crate::names::{tree_name, tree_table_name};
+use crate::query::ResultColumn;
 use crate::{Error, Executor, Result, Table};
 
 /// Rows to be changed: all columns of the table, then the new values.
 pub(crate) struct Found {
     pub(crate) table: Arc<Table>,
     pub(crate) query: ast::Query,
-    /// Which column each new value is for, and the parameter that it is, if it is just that.
-    pub(crate) assigned: Vec<(usize, Option<usize>)>,
+    /// Which column each new value is for.
+    pub(crate) assigned: Vec<usize>,
 }
 
 impl Found {
     /// Parameters that are assigned to a column have its type.
-    pub(crate) fn assigned_parameters(&self, kinds: &mut Vec<Option<Type>>) {
-        for (position, parameter) in &self.assigned {
-            let Some(index) = parameter.and_then(|number| number.checked_sub(1)) else {
-                continue;
-            };
-            if kinds.len() <= index {
-                kinds.resize(index + 1, None);
-            }
-            let column = self.table.schema().columns().get(*position);
-            if let (Some(place), Some(column)) = (kinds.get_mut(index), column) {
-                place.get_or_insert(column.kind);
+    pub(crate) fn assigned_parameters(&self, update: &ast::Update, kinds: &mut Vec<Option<Type>>) {
+        for (assignment, position) in update.assignments.iter().zip(&self.assigned) {
+            if let Some(column) = self.table.schema().columns().get(*position) {
+                note_parameter(kinds, &assignment.value, column.kind);
             }
         }
+    }
+
+    /// What the statement answers with.
+    pub(crate) fn returning(
+        &self,
+        items: Option<&[ast::SelectItem]>,
+    ) -> Result<Option<Arc<[ResultColumn]>>> {
+        Ok(Returning::new(&self.table, items)?.map(|returning| returning.columns))
     }
 
     /// Reads them all, before any is changed.
@@ -74,14 +77,7 @@ pub(crate) fn update_query(executor: &Executor, update: &ast::Update) -> Result<
             });
         };
         let position = table.schema().column_position(&last_name(name))?;
-        let parameter = match &assignment.value {
-            ast::Expr::Value(value) => match &value.value {
-                ast::Value::Placeholder(name) => parameter_number(name),
-                _ => None,
-            },
-            _ => None,
-        };
-        assigned.push((position, parameter));
+        assigned.push(position);
         let alias = ast::Ident::with_quote('"', format!("new {}", values.len()));
         values.push(ast::SelectItem::ExprWithAlias {
             expr: assignment.value.clone(),

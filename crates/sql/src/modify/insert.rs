@@ -8,7 +8,7 @@ use syntax::{Mode, ast};
 use txn::{Bytes, Reader, Transaction};
 
 use super::{Returning, Written};
-use crate::constant::{Given, constant, parameter_number};
+use crate::constant::{Given, constant, note_parameter};
 use crate::execute::Answer;
 use crate::names::{column_name, table_name, tree_name};
 use crate::query::ResultColumn;
@@ -31,28 +31,21 @@ pub(crate) async fn describe_insert(
         return Ok((planned.parameters()?, columns));
     };
     let mut kinds: Vec<Option<Type>> = Vec::new();
+    let columns_of = target.schema().columns();
     for row in rows {
         for (expr, position) in row.content.iter().zip(&target.positions) {
-            let ast::Expr::Value(value) = expr else {
-                continue;
-            };
-            let ast::Value::Placeholder(name) = &value.value else {
-                continue;
-            };
-            let Some(index) = parameter_number(name).and_then(|n| n.checked_sub(1)) else {
-                continue;
-            };
-            if kinds.len() <= index {
-                kinds.resize(index + 1, None);
+            if let Some(column) = columns_of.get(*position) {
+                note_parameter(&mut kinds, expr, column.kind);
             }
-            let kind = target
-                .table
-                .schema()
-                .columns()
-                .get(*position)
-                .map(|one| one.kind);
-            if let Some(place) = kinds.get_mut(index) {
-                *place = place.or(kind);
+        }
+    }
+    if let Some(ast::OnConflictAction::DoUpdate(update)) =
+        insert.on_conflict.as_ref().map(|clause| &clause.action)
+    {
+        for assignment in &update.assignments {
+            let position = target.assigned(assignment)?;
+            if let Some(column) = columns_of.get(position) {
+                note_parameter(&mut kinds, &assignment.value, column.kind);
             }
         }
     }
@@ -77,8 +70,9 @@ pub(crate) async fn insert(
         _ => "INSERT",
     };
     let mut answer = Written::new(command, returning);
-    for given in rows {
-        if let Some(row) = target.write(transaction, insert, given)? {
+    let given = executor.given(parameters);
+    for row in rows {
+        if let Some(row) = target.write(transaction, insert, row, given)? {
             answer.add(row);
         }
     }
@@ -198,11 +192,12 @@ impl Target {
         &self,
         transaction: &mut Transaction,
         insert: &Insert,
-        given: Vec<Value>,
+        named: Vec<Value>,
+        given: Given<'_>,
     ) -> Result<Option<Vec<Value>>> {
         let schema = self.schema();
         let mut row = vec![Value::Null; schema.columns().len()];
-        for (value, position) in given.iter().zip(&self.positions) {
+        for (value, position) in named.iter().zip(&self.positions) {
             if let Some(place) = row.get_mut(*position) {
                 *place = value.clone();
             }
@@ -227,12 +222,12 @@ impl Target {
             (Mode::UpdateOn, None) => return Ok(None),
             (Mode::Insert, Some(old)) => match &insert.on_conflict {
                 None => return Err(exists(&self.table, &key)),
-                Some(clause) => match self.resolve(clause, old, &row)? {
+                Some(clause) => match self.resolve(clause, old, &row, given)? {
                     Some(merged) => row = merged,
                     None => return Ok(None),
                 },
             },
-            (Mode::Upsert | Mode::UpdateOn, Some(old)) => row = self.merge(old, given),
+            (Mode::Upsert | Mode::UpdateOn, Some(old)) => row = self.merge(old, named),
             _ => {}
         }
         let (key, bytes) = schema.encode(&row)?;
@@ -250,12 +245,24 @@ impl Target {
         old
     }
 
+    /// The column that an assignment of ON CONFLICT is for.
+    fn assigned(&self, assignment: &ast::Assignment) -> Result<usize> {
+        let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+            let what = "DO UPDATE with SET (a, b) = …".to_owned();
+            return Err(Error::Unsupported { what });
+        };
+        let name = name.0.last().and_then(|part| part.as_ident());
+        self.schema()
+            .column_position(&name.map(tree_name).unwrap_or_default())
+    }
+
     /// What ON CONFLICT makes of the old row and the one that was to be inserted.
     fn resolve(
         &self,
         clause: &ast::OnConflict,
         old: Vec<Value>,
         excluded: &[Value],
+        given: Given<'_>,
     ) -> Result<Option<Vec<Value>>> {
         let ast::OnConflictAction::DoUpdate(update) = &clause.action else {
             return Ok(None);
@@ -268,15 +275,7 @@ impl Target {
         }
         let mut row = old.clone();
         for assignment in &update.assignments {
-            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-                return Err(unsupported("SET (a, b) = …"));
-            };
-            let name = name
-                .0
-                .last()
-                .and_then(|part| part.as_ident())
-                .map(tree_name);
-            let position = self.schema().column_position(&name.unwrap_or_default())?;
+            let position = self.assigned(assignment)?;
             let column = self.schema().columns().get(position);
             let value = match &assignment.value {
                 ast::Expr::CompoundIdentifier(parts) => match parts.as_slice() {
@@ -286,13 +285,7 @@ impl Target {
                     }
                     _ => None,
                 },
-                other => {
-                    let given = Given {
-                        parameters: &[],
-                        now_us: 0,
-                    };
-                    constant(other, column.map(|column| column.kind), given)?
-                }
+                other => constant(other, column.map(|column| column.kind), given)?,
             };
             let value = value.ok_or_else(|| unsupported("this expression"))?;
             if let Some(place) = row.get_mut(position) {
