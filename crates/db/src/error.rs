@@ -113,7 +113,8 @@ fn sql_kind(error: &sql::Error) -> Kind {
         sql::Error::NoSuchTable { .. }
         | sql::Error::NoSuchColumn { .. }
         | sql::Error::UnknownColumn { .. }
-        | sql::Error::NoSuchFunction { .. } => Kind::NotFound,
+        | sql::Error::NoSuchFunction { .. }
+        | sql::Error::NoSuchOperator { .. } => Kind::NotFound,
         sql::Error::TableExists { .. } | sql::Error::RowExists { .. } => Kind::Exists,
         sql::Error::Schema { .. }
         | sql::Error::ValueCount { .. }

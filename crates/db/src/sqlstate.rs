@@ -53,7 +53,7 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::OutOfRange { .. } => "22003",
         sql::Error::CannotCast { .. } => "42846",
         sql::Error::DivisionByZero => "22012",
-        sql::Error::NoSuchFunction { .. } => "42883",
+        sql::Error::NoSuchFunction { .. } | sql::Error::NoSuchOperator { .. } => "42883",
         sql::Error::NoSuchParameter { .. } => "42P02",
         sql::Error::Unsupported { .. } => "0A000",
         sql::Error::Syntax(_) => "42601",

@@ -127,6 +127,16 @@ pub enum Error {
         /// The name that was asked for.
         name: String,
     },
+    /// An operator that these types have no meaning for.
+    #[error("there is no operator {left} {operator} {right}: cast one side")]
+    NoSuchOperator {
+        /// The operator.
+        operator: String,
+        /// The type on its left.
+        left: keys::Type,
+        /// The type on its right.
+        right: keys::Type,
+    },
     /// A parameter that was not given.
     #[error("there is no parameter {name}")]
     NoSuchParameter {
