@@ -122,6 +122,8 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::NullValue { .. }
         | sql::Error::OutOfRange { .. }
         | sql::Error::CannotCast { .. }
+        | sql::Error::NoSuchConstraint { .. }
+        | sql::Error::Changed
         | sql::Error::NoSuchParameter { .. }
         | sql::Error::Unsupported { .. }
         | sql::Error::Syntax(_)

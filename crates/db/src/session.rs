@@ -198,7 +198,7 @@ impl Session {
         let prepared = self
             .database
             .executor()
-            .prepare(statement, reader, hints)
+            .prepare(Arc::new(statement), reader, hints)
             .await;
         prepared.map_err(|error| self.failed(error.into()))
     }
@@ -302,14 +302,15 @@ impl Session {
             Asks::Reset(reset) => self.reset(reset),
             Asks::Discard(_) => done("DISCARD ALL"),
             Asks::Vacuum(_) => done("VACUUM"),
-            _ => self.run(prepared.statement(), parameters).await,
+            _ => self.run(prepared, parameters).await,
         }
     }
 
     /// A statement over tables.
-    async fn run(&mut self, statement: &Statement, parameters: &[Value]) -> Result<Reply> {
+    async fn run(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
         let database = Arc::clone(&self.database);
         let executor = database.executor();
+        let statement = prepared.statement();
         if Executor::is_definition(statement) {
             self.end_block().await?;
             if self.transaction.is_some() {
@@ -317,49 +318,35 @@ impl Session {
             }
             return Ok(executor.define(statement)?.into());
         }
-        if let Some(open) = &mut self.transaction {
-            if open.read_only && !matches!(statement.kind, Asks::Query(_)) {
-                return Err(SessionError::ReadOnly.into());
-            }
-            if let Asks::Query(query) = &statement.kind {
-                let reader = open.inner.reader();
-                return Ok(
-                    Answer::Rows(self.select(reader, &query.query, parameters).await?).into(),
-                );
-            }
-            return Ok(executor
-                .run(&mut open.inner, statement, parameters)
-                .await?
-                .into());
-        }
-        if let Asks::Query(query) = &statement.kind {
-            let reader = database.store.view().reader();
-            return Ok(Answer::Rows(self.select(reader, &query.query, parameters).await?).into());
-        }
-        let mut transaction = database.store.begin();
-        let answer = executor
-            .run(&mut transaction, statement, parameters)
-            .await?;
-        self.finish(transaction).await?;
-        Ok(answer.into())
-    }
-
-    /// A query, by the fast path unless the session has turned that off.
-    async fn select(
-        &self,
-        reader: txn::Reader,
-        query: &syntax::ast::Query,
-        parameters: &[Value],
-    ) -> Result<AnswerRows> {
-        let executor = self.database.executor();
         let fast = self
             .settings
             .get("enable_fast_path")
             .is_none_or(|value| value != "off");
-        Ok(match fast {
-            true => executor.select(reader, query, parameters).await?,
-            false => executor.select_planned(reader, query, parameters).await?,
-        })
+        let is_query = matches!(statement.kind, Asks::Query(_));
+        if let Some(open) = &mut self.transaction {
+            if open.read_only && !is_query {
+                return Err(SessionError::ReadOnly.into());
+            }
+            let fresh = executor.refreshed(prepared, open.inner.reader()).await?;
+            let prepared = fresh.as_ref().unwrap_or(prepared);
+            let answer = executor.run(&mut open.inner, prepared, parameters, fast);
+            return Ok(answer.await?.into());
+        }
+        if is_query {
+            let reader = database.store.view().reader();
+            let fresh = executor.refreshed(prepared, reader.clone()).await?;
+            let prepared = fresh.as_ref().unwrap_or(prepared);
+            let rows = executor.select(reader, prepared, parameters, fast).await?;
+            return Ok(Answer::Rows(rows).into());
+        }
+        let mut transaction = database.store.begin();
+        let fresh = executor.refreshed(prepared, transaction.reader()).await?;
+        let prepared = fresh.as_ref().unwrap_or(prepared);
+        let answer = executor
+            .run(&mut transaction, prepared, parameters, fast)
+            .await?;
+        self.finish(transaction).await?;
+        Ok(answer.into())
     }
 
     fn begin(&mut self, read_only: bool) -> Result<Reply> {

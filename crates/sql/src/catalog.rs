@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use txn::{Bytes, Store, TableId};
@@ -34,6 +35,7 @@ impl Table {
 #[derive(Debug)]
 pub struct Catalog {
     tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    generation: AtomicU64,
 }
 
 impl Catalog {
@@ -46,6 +48,7 @@ impl Catalog {
         }
         Ok(Self {
             tables: RwLock::new(tables),
+            generation: AtomicU64::new(0),
         })
     }
 
@@ -57,6 +60,17 @@ impl Catalog {
             nearest: nearest(name, tables.keys()).cloned(),
         };
         tables.get(name).cloned().ok_or_else(no_such)
+    }
+
+    /// The table called `name`, if there is one.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Table>> {
+        self.tables.read().get(name).cloned()
+    }
+
+    /// Rises with every change of a table, so that whoever keeps what it worked out knows when to
+    /// work it out again.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// All tables, by name.
@@ -83,6 +97,7 @@ impl Catalog {
         let name = schema.name().to_owned();
         let table = Arc::new(Table { id, schema });
         tables.insert(name, Arc::clone(&table));
+        self.generation.fetch_add(1, Ordering::AcqRel);
         Ok(table)
     }
 
@@ -92,6 +107,7 @@ impl Catalog {
         let mut tables = self.tables.write();
         store.drop_table(table.id)?;
         tables.remove(name);
+        self.generation.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 }

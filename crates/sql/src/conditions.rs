@@ -20,7 +20,7 @@ use txn::KeyRange;
 use crate::Result;
 
 /// How many ranges one statement may read; past that it reads a wider one.
-const RANGES_MAX: usize = 4096;
+pub(crate) const RANGES_MAX: usize = 4096;
 
 /// What is asked of one key column.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,44 +57,6 @@ impl Conditions {
         if let Some(conditions) = self.columns.get_mut(key_column) {
             conditions.push(condition);
         }
-    }
-
-    /// The key, if every column is bound to one value.
-    pub(crate) fn point(&self) -> Option<Vec<Value>> {
-        let bound = |conditions: &Vec<Condition>| match values(conditions)?.as_slice() {
-            [one] => Some(one.clone()),
-            _ => None,
-        };
-        self.columns.iter().map(bound).collect()
-    }
-
-    /// Whether the ranges hold exactly the rows that qualify: values for the first columns, then a
-    /// range for one, then nothing.
-    pub(crate) fn is_exact(&self) -> bool {
-        let plain = |conditions: &Vec<Condition>| {
-            conditions
-                .iter()
-                .all(|one| matches!(one, Condition::OneOf(_)))
-        };
-        let bound = self.bound_columns();
-        let products: usize = self
-            .columns
-            .iter()
-            .take(bound)
-            .fold(1, |product: usize, one| {
-                product.saturating_mul(values(one).map_or(1, |values| values.len().max(1)))
-            });
-        products <= RANGES_MAX
-            && self.columns.iter().take(bound).all(plain)
-            && self.columns.iter().skip(bound + 1).all(Vec::is_empty)
-    }
-
-    /// How many of the first columns are bound to values.
-    pub(crate) fn bound_columns(&self) -> usize {
-        self.columns
-            .iter()
-            .take_while(|conditions| values(conditions).is_some())
-            .count()
     }
 
     /// The ranges, in key order and without overlap.
@@ -248,16 +210,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_key_bound_to_values_is_a_point() {
-        let mut conditions = Conditions::new(2);
-        conditions.add(0, Condition::OneOf(vec![int(7)]));
-        assert_eq!((conditions.point(), conditions.bound_columns()), (None, 1));
-        conditions.add(1, Condition::OneOf(vec![int(1), int(2)]));
-        assert_eq!(conditions.ranges().unwrap().len(), 2);
-        conditions.add(1, Condition::OneOf(vec![int(2), int(3)]));
-        assert_eq!(conditions.point(), Some(vec![int(7), int(2)]));
     }
 }

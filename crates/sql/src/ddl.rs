@@ -3,8 +3,8 @@
 use keys::Value;
 use syntax::table::{ColumnType, CreateTable, KeyPartKind, OptionValue, TableOption};
 
-use crate::constant::{Given, constant};
 use crate::names::{column_name, table_name};
+use crate::scalar::constant;
 use crate::{Column, Error, Result, Schema};
 
 /// How many partitions a table may start with.
@@ -95,13 +95,9 @@ fn split_keys(schema: &Schema, options: &[TableOption]) -> Result<Vec<Vec<Value>
 
 /// The values of a key, or of its first columns.
 pub(crate) fn key_values(schema: &Schema, exprs: &[syntax::ast::Expr]) -> Result<Vec<Value>> {
-    let given = Given {
-        parameters: &[],
-        now_us: 0,
-    };
     let mut values = Vec::with_capacity(exprs.len());
     for (expr, column) in exprs.iter().zip(schema.key_columns()) {
-        let value = constant(expr, Some(column.kind), given)?;
+        let value = constant(expr, column.kind, 0)?;
         let unclear = || Error::Unsupported {
             what: format!("{expr} as part of a key"),
         };

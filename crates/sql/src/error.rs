@@ -103,6 +103,20 @@ pub enum Error {
         /// The key, as a path.
         key: String,
     },
+    /// ON CONFLICT over columns that may repeat.
+    #[error(
+        "table `{table}` has no primary key or unique index over ({columns}): name one of those in ON \
+         CONFLICT"
+    )]
+    NoSuchConstraint {
+        /// The table.
+        table: String,
+        /// The columns that were named.
+        columns: String,
+    },
+    /// A prepared statement whose result looks different since a table changed.
+    #[error("the tables of this prepared statement have changed: prepare it again")]
+    Changed,
     /// A row in storage that does not fit its table.
     #[error("row {key} of table `{table}` is damaged ({detail}): restore it from a backup")]
     Damaged {

@@ -2,15 +2,16 @@
 
 use std::sync::{Arc, OnceLock};
 
-use keys::{Type, Value};
+use keys::Value;
 use syntax::{Kind, Statement, ast};
 use txn::{Reader, Store, Transaction};
 
-use crate::constant::Given;
-use crate::fast::FastRead;
+use crate::fast::FastRows;
 use crate::names::table_name;
+use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
-use crate::{Catalog, Error, Result, ddl, modify};
+use crate::scalar::Given;
+use crate::{Catalog, Error, Prepared, Result, ddl};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]
@@ -19,40 +20,6 @@ pub struct Executor {
     catalog: Arc<Catalog>,
     /// Made when first needed: a database that only reads by key never needs it.
     queries: OnceLock<Queries>,
-}
-
-/// A statement that is ready to run.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    statement: Arc<Statement>,
-    parameters: Arc<[Type]>,
-    columns: Option<Arc<[ResultColumn]>>,
-}
-
-impl Prepared {
-    /// A statement without parameters whose columns are known.
-    pub fn plain(statement: Statement, columns: Option<Arc<[ResultColumn]>>) -> Self {
-        Self {
-            statement: Arc::new(statement),
-            parameters: Arc::default(),
-            columns,
-        }
-    }
-
-    /// What it was prepared from.
-    pub fn statement(&self) -> &Statement {
-        &self.statement
-    }
-
-    /// The types of `$1`, `$2`, ….
-    pub fn parameters(&self) -> &[Type] {
-        &self.parameters
-    }
-
-    /// What its rows look like, if it answers with rows.
-    pub fn columns(&self) -> Option<&Arc<[ResultColumn]>> {
-        self.columns.as_ref()
-    }
 }
 
 /// What a statement answered.
@@ -78,6 +45,7 @@ pub struct AnswerRows {
 
 enum Source {
     Ready(Option<Vec<Vec<Value>>>),
+    Fast(FastRows),
     Query(QueryRows),
 }
 
@@ -109,6 +77,7 @@ impl AnswerRows {
     pub async fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
         match &mut self.source {
             Source::Ready(rows) => rows.take().map(Ok),
+            Source::Fast(rows) => rows.next(),
             Source::Query(rows) => rows.next().await,
         }
     }
@@ -128,9 +97,27 @@ impl Executor {
         &self.catalog
     }
 
-    pub(crate) fn given<'g>(&self, parameters: &'g [Value]) -> Given<'g> {
-        let now_us = i64::try_from(self.store.now_us()).unwrap_or(i64::MAX);
-        Given { parameters, now_us }
+    /// What expressions may use.
+    pub(crate) fn given<'g>(&'g self, parameters: &'g [Value]) -> Given<'g> {
+        Given {
+            parameters,
+            executor: Some(self),
+            ..Given::at(self.now_us())
+        }
+    }
+
+    fn now_us(&self) -> i64 {
+        i64::try_from(self.store.now_us()).unwrap_or(i64::MAX)
+    }
+
+    /// A random UUID of version 4.
+    pub(crate) fn random_uuid(&self) -> Value {
+        let random =
+            u128::from(self.store.random_u64()) << 64 | u128::from(self.store.random_u64());
+        let version = 4_u128 << 76;
+        let variant = 2_u128 << 62;
+        let free = !(0xf_u128 << 76 | 3_u128 << 62);
+        Value::Uuid((random & free | version | variant).to_be_bytes())
     }
 
     pub(crate) async fn plan(&self, reader: Reader, query: &ast::Query) -> Result<PlannedQuery> {
@@ -138,55 +125,6 @@ impl Executor {
             .get_or_init(Queries::new)
             .plan(&self.catalog, reader, query)
             .await
-    }
-
-    /// Works out the parameters and result columns of a statement. `hints` are types that the client
-    /// stated.
-    pub async fn prepare(
-        &self,
-        statement: Statement,
-        reader: Reader,
-        hints: &[Option<Type>],
-    ) -> Result<Prepared> {
-        let (mut parameters, columns) = match &statement.kind {
-            Kind::Query(query) => {
-                let planned = self.plan(reader, &query.query).await?;
-                (planned.parameters()?, Some(planned.columns()))
-            }
-            Kind::Insert(insert) => modify::describe_insert(self, reader, insert).await?,
-            Kind::Update(update) => {
-                let read = modify::update_query(self, update)?;
-                let planned = self.plan(reader, &read.query).await?;
-                let mut parameters = planned.parameters()?;
-                read.assigned_parameters(update, &mut parameters);
-                (parameters, read.returning(update.returning.as_deref())?)
-            }
-            Kind::Delete(delete) => {
-                let read = modify::delete_query(self, delete)?;
-                let planned = self.plan(reader, &read.query).await?;
-                let columns = read.returning(delete.returning.as_deref())?;
-                (planned.parameters()?, columns)
-            }
-            _ => (Vec::new(), None),
-        };
-        for (index, hint) in hints.iter().enumerate() {
-            if parameters.len() <= index {
-                parameters.resize(index + 1, None);
-            }
-            if let (Some(kind), Some(place)) = (hint, parameters.get_mut(index)) {
-                *place = Some(*kind);
-            }
-        }
-        // What nothing tells is text, as in PostgreSQL.
-        let parameters = parameters
-            .into_iter()
-            .map(|kind| kind.unwrap_or(Type::Utf8))
-            .collect();
-        Ok(Prepared {
-            statement: Arc::new(statement),
-            parameters,
-            columns,
-        })
     }
 
     /// Whether a statement changes tables themselves, which happens outside of transactions.
@@ -233,41 +171,52 @@ impl Executor {
         }
     }
 
-    /// Runs a statement inside a transaction.
+    /// Runs a statement inside a transaction, by the fast path where there is one unless `fast` is
+    /// false.
     pub async fn run(
         &self,
         transaction: &mut Transaction,
-        statement: &Statement,
+        prepared: &Prepared,
         parameters: &[Value],
+        fast: bool,
     ) -> Result<Answer> {
-        match &statement.kind {
-            Kind::Query(query) => self
-                .select(transaction.reader(), &query.query, parameters)
-                .await
-                .map(Answer::Rows),
-            Kind::Insert(insert) => modify::insert(self, transaction, insert, parameters).await,
-            Kind::Update(update) => modify::update(self, transaction, update, parameters).await,
-            Kind::Delete(delete) => modify::delete(self, transaction, delete, parameters).await,
+        match prepared.plan() {
+            Plan::Insert(plan) => plan.run(self, transaction, parameters).await,
+            Plan::Change(plan) => plan.run(self, transaction, parameters, fast).await,
+            Plan::Read(_) | Plan::Plain => {
+                let reader = transaction.reader();
+                let rows = self.select(reader, prepared, parameters, fast).await?;
+                Ok(Answer::Rows(rows))
+            }
+        }
+    }
+
+    /// Runs a query, by the fast path if it is a read by key and unless `fast` is false.
+    pub async fn select(
+        &self,
+        reader: Reader,
+        prepared: &Prepared,
+        parameters: &[Value],
+        fast: bool,
+    ) -> Result<AnswerRows> {
+        if let Plan::Read(plan) = prepared.plan()
+            && fast
+            && let Some(rows) = plan.run(&reader, self.given(parameters))?
+        {
+            return Ok(AnswerRows {
+                columns: Arc::clone(&plan.columns),
+                source: Source::Fast(rows),
+                command: "SELECT",
+            });
+        }
+        match &prepared.statement().kind {
+            Kind::Query(query) => self.select_planned(reader, &query.query, parameters).await,
             other => Err(unsupported(other)),
         }
     }
 
-    /// Runs a query, by the fast path if it is a read by key.
-    pub async fn select(
-        &self,
-        reader: Reader,
-        query: &ast::Query,
-        parameters: &[Value],
-    ) -> Result<AnswerRows> {
-        if let Some(fast) = FastRead::new(&self.catalog, query, self.given(parameters))? {
-            let rows = fast.run(&reader)?;
-            return Ok(AnswerRows::ready("SELECT", fast.columns, rows));
-        }
-        self.select_planned(reader, query, parameters).await
-    }
-
     /// Runs a query through DataFusion, whatever it is.
-    pub async fn select_planned(
+    pub(crate) async fn select_planned(
         &self,
         reader: Reader,
         query: &ast::Query,

@@ -1,108 +1,145 @@
 //! The fast path: reads by key and key range that need no planner.
 //!
 //! ```text
-//!   SELECT columns FROM one table WHERE conditions that are exactly key ranges
-//!          [ORDER BY the key [DESC]] [LIMIT n]
+//!   SELECT columns FROM one table WHERE key ranges AND expressions of ours
+//!          [ORDER BY the key [DESC]] [LIMIT n [OFFSET m]]
 //! ```
 //!
-//! Anything else is DataFusion's. A statement that is read here answers as it would there; tests run
-//! the same statements both ways.
+//! Anything else is DataFusion's. A statement is compiled once ([`ReadPlan`]) and bound to its
+//! parameters at every run. What is read here answers as it would there; tests run the same
+//! statements both ways.
 
+mod filter;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use keys::Value;
+use keys::{Type, Value};
 use syntax::ast;
-use txn::{Direction, Reader};
+use txn::{Direction, KeyRange, Reader, Scan};
 
-use crate::conditions::{Condition, Conditions, Inclusive};
-use crate::constant::{Given, constant};
+pub(crate) use filter::{KeyFilter, Keys, plain_column};
+
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
+use crate::scalar::{Given, Scalar, Scope};
 use crate::{Catalog, Result, Schema, Table};
+
+/// How many rows are handed over at a time.
+const BATCH_ROWS: usize = 256;
 
 /// A read by key.
 #[derive(Debug)]
-pub(crate) struct FastRead {
-    table: Arc<Table>,
-    conditions: Conditions,
+pub(crate) struct ReadPlan {
+    pub(crate) table: Arc<Table>,
+    pub(crate) filter: KeyFilter,
     /// Positions of the columns to answer with.
     projection: Vec<usize>,
     pub(crate) columns: Arc<[ResultColumn]>,
     direction: Direction,
-    limit: usize,
+    limit: Option<Scalar>,
+    offset: Option<Scalar>,
 }
 
-impl FastRead {
-    /// The statement as a read by key, if it is one.
+impl ReadPlan {
+    /// The statement as a read by key, if it is one, and the types of its parameters.
     pub(crate) fn new(
         catalog: &Catalog,
         query: &ast::Query,
-        given: Given<'_>,
-    ) -> Result<Option<Self>> {
-        let Some((select, name)) = plain_select(query) else {
+        hints: &[Option<Type>],
+    ) -> Result<Option<(Self, Vec<Option<Type>>)>> {
+        let Some((select, name, alias)) = plain_select(query) else {
             return Ok(None);
         };
-        let table = catalog.get(&tree_table_name(name)?)?;
+        let Ok(name) = tree_table_name(name) else {
+            return Ok(None);
+        };
+        let Some(table) = catalog.find(&name) else {
+            return Ok(None);
+        };
         let schema = table.schema();
-        let Some((projection, columns)) = projection(schema, &select.projection) else {
+        let mut scope = Scope::new(schema, alias, hints);
+        let Some((projection, columns)) = projection(schema, &select.projection, &mut scope) else {
             return Ok(None);
         };
-        let mut conditions = Conditions::new(schema.key_positions().len());
-        if let Some(filter) = &select.selection
-            && !add_conditions(schema, filter, given, &mut conditions)
-        {
-            return Ok(None);
-        }
-        let Some(direction) = direction(schema, query, &conditions) else {
+        let Some(filter) = KeyFilter::new(schema, select.selection.as_ref(), &mut scope)? else {
             return Ok(None);
         };
-        let Some(limit) = limit(query, given) else {
+        let Some(direction) = direction(schema, query, &filter) else {
             return Ok(None);
         };
-        if !conditions.is_exact() {
+        let Some((limit, offset)) = limits(query, &mut scope)? else {
             return Ok(None);
-        }
-        Ok(Some(Self {
+        };
+        let parameters = std::mem::take(&mut scope.parameters);
+        let plan = Self {
             table,
-            conditions,
+            filter,
             projection,
             columns,
             direction,
             limit,
-        }))
+            offset,
+        };
+        Ok(Some((plan, parameters)))
     }
 
-    /// The rows.
-    pub(crate) fn run(&self, reader: &Reader) -> Result<Vec<Vec<Value>>> {
-        let schema = self.table.schema();
-        let mut rows = Vec::new();
-        if let Some(key) = self.conditions.point() {
-            let key = schema.encode_key(&key)?;
-            if let Some(row) = reader.get(self.table.id(), &key)?
-                && self.limit > 0
-            {
-                rows.push(self.project(schema.decode(&key, &row)?));
+    /// The rows, read as they are asked for. `None` if these parameters take DataFusion.
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        reader: &Reader,
+        given: Given<'_>,
+    ) -> Result<Option<FastRows>> {
+        let count = |scalar: &Option<Scalar>, without: usize| -> Result<Option<usize>> {
+            Ok(match scalar {
+                None => Some(without),
+                Some(scalar) => match scalar.value(given)? {
+                    Value::Int64(count) => usize::try_from(count).ok(),
+                    Value::Null => Some(without),
+                    _ => None,
+                },
+            })
+        };
+        let (Some(left), Some(skip)) = (count(&self.limit, usize::MAX)?, count(&self.offset, 0)?)
+        else {
+            return Ok(None);
+        };
+        let Some(keys) = self.filter.bind(given)? else {
+            return Ok(None);
+        };
+        let ranges = match keys {
+            Keys::Point(key) => {
+                let mut rows = Vec::new();
+                if let Some(row) = reader.get(self.table.id(), &key)? {
+                    let row = self.table.schema().decode(&key, &row)?;
+                    if left > 0 && skip == 0 && self.filter.holds(given.with_row(&row))? {
+                        rows.push(self.project(row));
+                    }
+                }
+                return Ok(Some(FastRows::Ready(Some(rows))));
             }
-            return Ok(rows);
-        }
-        let mut ranges = self.conditions.ranges()?;
+            Keys::Ranges(ranges) => ranges,
+        };
+        let mut ranges: VecDeque<KeyRange> = ranges.into();
         if self.direction == Direction::Descending {
-            ranges.reverse();
+            ranges = ranges.into_iter().rev().collect();
         }
-        for range in ranges {
-            let left = self.limit - rows.len();
-            for pair in reader
-                .scan(self.table.id(), &range, self.direction)?
-                .take(left)
-            {
-                let (key, row) = pair?;
-                rows.push(self.project(schema.decode(&key, &row)?));
-            }
-        }
-        Ok(rows)
+        Ok(Some(FastRows::Scanned(Box::new(Scanned {
+            plan: Arc::clone(self),
+            reader: reader.clone(),
+            parameters: given.parameters.into(),
+            now_us: given.now_us,
+            ranges,
+            scan: None,
+            left,
+            skip,
+        }))))
     }
 
     fn project(&self, row: Vec<Value>) -> Vec<Value> {
+        if self.projection.len() == row.len() && self.projection.iter().copied().eq(0..row.len()) {
+            return row;
+        }
         self.projection
             .iter()
             .filter_map(|position| row.get(*position).cloned())
@@ -110,8 +147,84 @@ impl FastRead {
     }
 }
 
-/// A SELECT from one table with nothing but a filter.
-fn plain_select(query: &ast::Query) -> Option<(&ast::Select, &ast::ObjectName)> {
+/// Rows of a read by key.
+pub(crate) enum FastRows {
+    /// All of them, once.
+    Ready(Option<Vec<Vec<Value>>>),
+    /// Read as they are asked for.
+    Scanned(Box<Scanned>),
+}
+
+/// Ranges that are being read.
+pub(crate) struct Scanned {
+    plan: Arc<ReadPlan>,
+    reader: Reader,
+    parameters: Box<[Value]>,
+    now_us: i64,
+    ranges: VecDeque<KeyRange>,
+    scan: Option<Scan>,
+    left: usize,
+    skip: usize,
+}
+
+impl FastRows {
+    /// Some more rows; none at the end.
+    pub(crate) fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
+        match self {
+            Self::Ready(rows) => rows.take().map(Ok),
+            Self::Scanned(scanned) => scanned.next(),
+        }
+    }
+}
+
+impl Scanned {
+    fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
+        let mut rows = Vec::new();
+        while self.left > 0 && rows.len() < BATCH_ROWS {
+            match self.row() {
+                Ok(None) => break,
+                Ok(Some(_)) if self.skip > 0 => self.skip -= 1,
+                Ok(Some(row)) => {
+                    self.left -= 1;
+                    rows.push(self.plan.project(row));
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        (!rows.is_empty()).then_some(Ok(rows))
+    }
+
+    /// The next row that qualifies.
+    fn row(&mut self) -> Result<Option<Vec<Value>>> {
+        loop {
+            let Some(scan) = &mut self.scan else {
+                let Some(range) = self.ranges.pop_front() else {
+                    return Ok(None);
+                };
+                let (table, direction) = (self.plan.table.id(), self.plan.direction);
+                self.scan = Some(self.reader.scan(table, &range, direction)?);
+                continue;
+            };
+            let Some(pair) = scan.next() else {
+                self.scan = None;
+                continue;
+            };
+            let (key, row) = pair?;
+            let row = self.plan.table.schema().decode(&key, &row)?;
+            let given = Given {
+                parameters: &self.parameters,
+                row: &row,
+                ..Given::at(self.now_us)
+            };
+            if self.plan.filter.holds(given)? {
+                return Ok(Some(row));
+            }
+        }
+    }
+}
+
+/// A SELECT from one table with nothing but a filter: its table, and the name that goes by.
+fn plain_select(query: &ast::Query) -> Option<(&ast::Select, &ast::ObjectName, Option<String>)> {
     let ast::SetExpr::Select(select) = query.body.as_ref() else {
         return None;
     };
@@ -132,7 +245,7 @@ fn plain_select(query: &ast::Query) -> Option<(&ast::Select, &ast::ObjectName)> 
     };
     let ast::TableFactor::Table {
         name,
-        alias: None,
+        alias,
         args: None,
         index_hints,
         sample: None,
@@ -141,13 +254,21 @@ fn plain_select(query: &ast::Query) -> Option<(&ast::Select, &ast::ObjectName)> 
     else {
         return None;
     };
-    (plain && from.joins.is_empty() && index_hints.is_empty()).then_some((select, name))
+    if alias
+        .as_ref()
+        .is_some_and(|alias| !alias.columns.is_empty())
+    {
+        return None;
+    }
+    let alias = alias.as_ref().map(|alias| tree_name(&alias.name));
+    (plain && from.joins.is_empty() && index_hints.is_empty()).then_some((select, name, alias))
 }
 
 /// The columns that a list of plain columns names.
-pub(crate) fn projection(
+fn projection(
     schema: &Schema,
     items: &[ast::SelectItem],
+    scope: &mut Scope<'_>,
 ) -> Option<(Vec<usize>, Arc<[ResultColumn]>)> {
     let mut positions = Vec::new();
     let mut columns = Vec::new();
@@ -166,14 +287,11 @@ pub(crate) fn projection(
             ast::SelectItem::Wildcard(options) if *options == Default::default() => {
                 (0..schema.columns().len()).try_for_each(|position| add(position, None))?;
             }
-            ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(name)) => {
-                add(schema.position(&tree_name(name))?, None)?;
+            ast::SelectItem::UnnamedExpr(expr) => {
+                add(named_column(expr, scope)?, None)?;
             }
-            ast::SelectItem::ExprWithAlias {
-                expr: ast::Expr::Identifier(name),
-                alias,
-            } => {
-                add(schema.position(&tree_name(name))?, Some(tree_name(alias)))?;
+            ast::SelectItem::ExprWithAlias { expr, alias } => {
+                add(named_column(expr, scope)?, Some(tree_name(alias)))?;
             }
             _ => return None,
         }
@@ -181,141 +299,16 @@ pub(crate) fn projection(
     Some((positions, columns.into()))
 }
 
-/// Adds what a filter asks of key columns. Answers false if it asks anything else.
-pub(crate) fn add_conditions(
-    schema: &Schema,
-    filter: &ast::Expr,
-    given: Given<'_>,
-    found: &mut Conditions,
-) -> bool {
-    match filter {
-        ast::Expr::Nested(inner) => add_conditions(schema, inner, given, found),
-        ast::Expr::BinaryOp {
-            left,
-            op: ast::BinaryOperator::And,
-            right,
-        } => {
-            add_conditions(schema, left, given, found)
-                && add_conditions(schema, right, given, found)
-        }
-        ast::Expr::BinaryOp { left, op, right } => {
-            if let Some((column, value)) = key_and_value(schema, left, right, given) {
-                compare(column, op, value, found)
-            } else if let Some((column, value)) = key_and_value(schema, right, left, given) {
-                swap(op).is_some_and(|op| compare(column, &op, value, found))
-            } else {
-                false
-            }
-        }
-        ast::Expr::InList {
-            expr,
-            list,
-            negated: false,
-        } => {
-            let Some(column) = key_column(schema, expr) else {
-                return false;
-            };
-            let values = list
-                .iter()
-                .map(|item| key_value(schema, column, item, given));
-            let Some(values) = values.collect::<Option<Vec<Value>>>() else {
-                return false;
-            };
-            let values = values
-                .into_iter()
-                .filter(|value| !value.is_null())
-                .collect();
-            found.add(column, Condition::OneOf(values));
-            true
-        }
-        ast::Expr::Between {
-            expr,
-            negated: false,
-            low,
-            high,
-        } => {
-            let low = key_and_value(schema, expr, low, given);
-            let high = key_and_value(schema, expr, high, given);
-            let (Some((column, low)), Some((_, high))) = (low, high) else {
-                return false;
-            };
-            compare(column, &ast::BinaryOperator::GtEq, low, found)
-                && compare(column, &ast::BinaryOperator::LtEq, high, found)
-        }
-        ast::Expr::IsNull(inner) => match key_column(schema, inner) {
-            Some(column) => {
-                found.add(column, Condition::OneOf(vec![Value::Null]));
-                true
-            }
-            None => false,
-        },
-        _ => false,
+fn named_column(expr: &ast::Expr, scope: &mut Scope<'_>) -> Option<usize> {
+    plain_column(expr)?;
+    match scope.compile(expr, None).ok()?? {
+        Scalar::Column(position, _) => Some(position),
+        _ => None,
     }
-}
-
-fn compare(column: usize, op: &ast::BinaryOperator, value: Value, found: &mut Conditions) -> bool {
-    use ast::BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq};
-    let condition = match op {
-        // A comparison with NULL is not true for any row.
-        Eq | Lt | LtEq | Gt | GtEq if value.is_null() => Condition::OneOf(Vec::new()),
-        Eq => Condition::OneOf(vec![value]),
-        Lt => Condition::Below(value, Inclusive::No),
-        LtEq => Condition::Below(value, Inclusive::Yes),
-        Gt => Condition::Above(value, Inclusive::No),
-        GtEq => Condition::Above(value, Inclusive::Yes),
-        _ => return false,
-    };
-    found.add(column, condition);
-    true
-}
-
-fn swap(op: &ast::BinaryOperator) -> Option<ast::BinaryOperator> {
-    use ast::BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq};
-    Some(match op {
-        Eq => Eq,
-        Lt => Gt,
-        LtEq => GtEq,
-        Gt => Lt,
-        GtEq => LtEq,
-        _ => return None,
-    })
-}
-
-fn key_and_value(
-    schema: &Schema,
-    column: &ast::Expr,
-    value: &ast::Expr,
-    given: Given<'_>,
-) -> Option<(usize, Value)> {
-    let column = key_column(schema, column)?;
-    Some((column, key_value(schema, column, value, given)?))
-}
-
-fn key_column(schema: &Schema, expr: &ast::Expr) -> Option<usize> {
-    let ast::Expr::Identifier(name) = expr else {
-        return None;
-    };
-    let name = tree_name(name);
-    schema.key_columns().position(|column| column.name == name)
-}
-
-/// The value in exactly the column's type. What would have to be rounded or does not fit is compared
-/// by DataFusion.
-fn key_value(schema: &Schema, column: usize, expr: &ast::Expr, given: Given<'_>) -> Option<Value> {
-    let kind = schema.key_columns().nth(column)?.kind;
-    let plain = constant(expr, None, given).ok()??;
-    let rounds = matches!(
-        plain,
-        Value::Float(_) | Value::Double(_) | Value::Decimal(_)
-    );
-    if rounds && !plain.type_matches(kind) {
-        return None;
-    }
-    constant(expr, Some(kind), given).ok()?
 }
 
 /// Which way to read, if the key's order is the order asked for.
-fn direction(schema: &Schema, query: &ast::Query, conditions: &Conditions) -> Option<Direction> {
+fn direction(schema: &Schema, query: &ast::Query, filter: &KeyFilter) -> Option<Direction> {
     let Some(order) = &query.order_by else {
         return Some(Direction::Ascending);
     };
@@ -324,10 +317,7 @@ fn direction(schema: &Schema, query: &ast::Query, conditions: &Conditions) -> Op
     };
     let mut direction = None;
     // Columns bound to one value do not disturb the order.
-    let fixed = match conditions.ranges().ok()?.len() {
-        0 | 1 => conditions.bound_columns(),
-        _ => 0,
-    };
+    let fixed = filter.fixed_columns();
     let mut keys = schema.key_columns().enumerate();
     for term in terms {
         let ast::Expr::Identifier(name) = &term.expr else {
@@ -357,26 +347,33 @@ fn direction(schema: &Schema, query: &ast::Query, conditions: &Conditions) -> Op
     Some(direction.unwrap_or(Direction::Ascending))
 }
 
-fn limit(query: &ast::Query, given: Given<'_>) -> Option<usize> {
+/// LIMIT and OFFSET.
+fn limits(
+    query: &ast::Query,
+    scope: &mut Scope<'_>,
+) -> Result<Option<(Option<Scalar>, Option<Scalar>)>> {
     let Some(clause) = &query.limit_clause else {
-        return Some(usize::MAX);
+        return Ok(Some((None, None)));
     };
     let ast::LimitClause::LimitOffset {
         limit,
-        offset: None,
+        offset,
         limit_by,
     } = clause
     else {
-        return None;
+        return Ok(None);
     };
     if !limit_by.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let Some(expr) = limit else {
-        return Some(usize::MAX);
+    let mut count = |expr: Option<&ast::Expr>| -> Result<Option<Option<Scalar>>> {
+        let Some(expr) = expr else {
+            return Ok(Some(None));
+        };
+        let scalar = scope.assign(expr, Type::Int64)?;
+        Ok(scalar.filter(Scalar::is_fixed).map(Some))
     };
-    match constant(expr, Some(keys::Type::Int64), given).ok()?? {
-        Value::Int64(limit) => usize::try_from(limit).ok(),
-        _ => None,
-    }
+    let limit = count(limit.as_ref())?;
+    let offset = count(offset.as_ref().map(|offset| &offset.value))?;
+    Ok(limit.zip(offset))
 }

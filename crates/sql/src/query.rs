@@ -21,4 +21,4 @@ mod results;
 mod run;
 
 pub use run::ResultColumn;
-pub(crate) use run::{PlannedQuery, Queries, QueryRows};
+pub(crate) use run::{PlannedQuery, Queries, QueryRows, result_name};

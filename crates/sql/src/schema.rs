@@ -185,6 +185,12 @@ impl Schema {
             .collect()
     }
 
+    /// Whether two rows have the same key.
+    pub(crate) fn same_key(&self, one: &[Value], other: &[Value]) -> bool {
+        let mut key = self.key.iter();
+        key.all(|position| one.get(*position) == other.get(*position))
+    }
+
     /// Where a column that is not in the key lies in the row.
     pub(crate) fn rest_index(&self, position: usize) -> usize {
         self.rest

@@ -226,6 +226,11 @@ impl Store {
         self.clock.now_us()
     }
 
+    /// Sixty-four random bits.
+    pub fn random_u64(&self) -> u64 {
+        self.random.next_u64()
+    }
+
     /// A number that was never used for a table, partition or engine.
     pub fn fresh_id(&self) -> Result<u64> {
         Ok(self.directory.fresh_id()?)

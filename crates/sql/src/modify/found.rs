@@ -1,41 +1,68 @@
-//! The query that finds the rows of an UPDATE or DELETE.
+//! The query by which DataFusion finds the rows of an UPDATE or DELETE.
 
-use std::sync::Arc;
-
-use keys::{Type, Value};
+use keys::Value;
 use syntax::{Kind, ast};
 use txn::Transaction;
 
-use super::Returning;
-use crate::constant::note_parameter;
-use crate::names::{tree_name, tree_table_name};
-use crate::query::ResultColumn;
-use crate::{Error, Executor, Result, Table};
+use crate::default::is_default;
+use crate::names::tree_name;
+use crate::{Error, Executor, Result, Schema};
 
 /// Rows to be changed: all columns of the table, then the new values.
+#[derive(Debug)]
 pub(crate) struct Found {
-    pub(crate) table: Arc<Table>,
     pub(crate) query: ast::Query,
-    /// Which column each new value is for.
-    pub(crate) assigned: Vec<usize>,
+    /// Whether a row may be found several times, as joins do.
+    pub(crate) joined: bool,
 }
 
 impl Found {
-    /// Parameters that are assigned to a column have its type.
-    pub(crate) fn assigned_parameters(&self, update: &ast::Update, kinds: &mut Vec<Option<Type>>) {
-        for (assignment, position) in update.assignments.iter().zip(&self.assigned) {
-            if let Some(column) = self.table.schema().columns().get(*position) {
-                note_parameter(kinds, &assignment.value, column.kind);
-            }
+    pub(crate) fn new(
+        schema: &Schema,
+        target: &ast::TableWithJoins,
+        others: &[ast::TableWithJoins],
+        selection: Option<&ast::Expr>,
+        assignments: &[ast::Assignment],
+    ) -> Result<Self> {
+        let broken = || Error::Internal {
+            what: "our own query does not parse".to_owned(),
+        };
+        let parsed = syntax::parse("SELECT t.* FROM t").map_err(|_| broken())?;
+        let Some(Kind::Query(query)) = parsed.into_iter().next().map(|one| one.kind) else {
+            return Err(broken());
+        };
+        let mut query = *query.query;
+        let ast::SetExpr::Select(select) = query.body.as_mut() else {
+            return Err(broken());
+        };
+        let of = qualifier(target).ok_or_else(broken)?;
+        select.projection.clear();
+        for column in schema.columns() {
+            let name = ast::Ident::with_quote('"', column.name.clone());
+            let expr = ast::Expr::CompoundIdentifier(vec![of.clone(), name.clone()]);
+            select
+                .projection
+                .push(ast::SelectItem::ExprWithAlias { expr, alias: name });
         }
-    }
-
-    /// What the statement answers with.
-    pub(crate) fn returning(
-        &self,
-        items: Option<&[ast::SelectItem]>,
-    ) -> Result<Option<Arc<[ResultColumn]>>> {
-        Ok(Returning::new(&self.table, items)?.map(|returning| returning.columns))
+        for (index, assignment) in assignments.iter().enumerate() {
+            let null = ast::Expr::Value(ast::Value::Null.into());
+            // A default is put in afterwards.
+            let expr = match is_default(&assignment.value) {
+                true => null,
+                false => assignment.value.clone(),
+            };
+            let alias = ast::Ident::with_quote('"', format!("new {index}"));
+            select
+                .projection
+                .push(ast::SelectItem::ExprWithAlias { expr, alias });
+        }
+        select.from = vec![target.clone()];
+        select.from.extend(others.iter().cloned());
+        select.selection = selection.cloned();
+        Ok(Self {
+            query,
+            joined: !others.is_empty(),
+        })
     }
 
     /// Reads them all, before any is changed.
@@ -46,8 +73,10 @@ impl Found {
         parameters: &[Value],
     ) -> Result<Vec<Vec<Value>>> {
         let reader = transaction.reader();
-        let mut answer = executor.select(reader, &self.query, parameters).await?;
-        let mut rows = Vec::new();
+        let mut answer = executor
+            .select_planned(reader, &self.query, parameters)
+            .await?;
+        let mut rows: Vec<Vec<Value>> = Vec::new();
         while let Some(more) = answer.next().await {
             rows.extend(more?);
         }
@@ -55,105 +84,14 @@ impl Found {
     }
 }
 
-/// The rows of an UPDATE with their new values.
-pub(crate) fn update_query(executor: &Executor, update: &ast::Update) -> Result<Found> {
-    let refused = update.from.is_some()
-        || update.output.is_some()
-        || update.or.is_some()
-        || update.limit.is_some()
-        || !update.order_by.is_empty();
-    if refused {
-        return Err(Error::Unsupported {
-            what: "UPDATE with FROM, ORDER BY or LIMIT".to_owned(),
-        });
-    }
-    let table = one_table(executor, &update.table)?;
-    let mut assigned = Vec::new();
-    let mut values = Vec::new();
-    for assignment in &update.assignments {
-        let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-            return Err(Error::Unsupported {
-                what: "SET (a, b) = …".to_owned(),
-            });
-        };
-        let position = table.schema().column_position(&last_name(name))?;
-        assigned.push(position);
-        let alias = ast::Ident::with_quote('"', format!("new {}", values.len()));
-        values.push(ast::SelectItem::ExprWithAlias {
-            expr: assignment.value.clone(),
-            alias,
-        });
-    }
-    let query = select_from(&update.table, update.selection.as_ref(), values)?;
-    Ok(Found {
-        table,
-        query,
-        assigned,
-    })
-}
-
-/// The rows of a DELETE.
-pub(crate) fn delete_query(executor: &Executor, delete: &ast::Delete) -> Result<Found> {
-    let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
-        &delete.from;
-    let refused = delete.using.is_some() || delete.limit.is_some() || !delete.order_by.is_empty();
-    let [from] = from.as_slice() else {
-        return Err(Error::Unsupported {
-            what: "DELETE from several tables".to_owned(),
-        });
+/// The name that columns of the table go by.
+fn qualifier(target: &ast::TableWithJoins) -> Option<ast::Ident> {
+    let ast::TableFactor::Table { name, alias, .. } = &target.relation else {
+        return None;
     };
-    if refused {
-        return Err(Error::Unsupported {
-            what: "DELETE with USING, ORDER BY or LIMIT".to_owned(),
-        });
-    }
-    let table = one_table(executor, from)?;
-    let query = select_from(from, delete.selection.as_ref(), Vec::new())?;
-    Ok(Found {
-        table,
-        query,
-        assigned: Vec::new(),
-    })
-}
-
-fn one_table(executor: &Executor, from: &ast::TableWithJoins) -> Result<Arc<Table>> {
-    match &from.relation {
-        ast::TableFactor::Table { name, .. } if from.joins.is_empty() => {
-            executor.catalog().get(&tree_table_name(name)?)
-        }
-        _ => Err(Error::Unsupported {
-            what: "a statement that changes a join".to_owned(),
-        }),
-    }
-}
-
-fn last_name(name: &ast::ObjectName) -> String {
-    name.0
-        .last()
-        .and_then(|part| part.as_ident())
-        .map(tree_name)
-        .unwrap_or_default()
-}
-
-/// `SELECT *, values FROM table WHERE selection`.
-fn select_from(
-    from: &ast::TableWithJoins,
-    selection: Option<&ast::Expr>,
-    values: Vec<ast::SelectItem>,
-) -> Result<ast::Query> {
-    let broken = || Error::Internal {
-        what: "our own query does not parse".to_owned(),
+    let name = match alias {
+        Some(alias) => tree_name(&alias.name),
+        None => name.0.last()?.as_ident().map(tree_name)?,
     };
-    let parsed = syntax::parse("SELECT * FROM t").map_err(|_| broken())?;
-    let Some(Kind::Query(query)) = parsed.into_iter().next().map(|one| one.kind) else {
-        return Err(broken());
-    };
-    let mut query = *query.query;
-    let ast::SetExpr::Select(select) = query.body.as_mut() else {
-        return Err(broken());
-    };
-    select.projection.extend(values);
-    select.from = vec![from.clone()];
-    select.selection = selection.cloned();
-    Ok(query)
+    Some(ast::Ident::with_quote('"', name))
 }

@@ -2,298 +2,363 @@
 
 use std::sync::Arc;
 
-use keys::{Type, Value, format_key};
+use keys::{Type, Value};
 use syntax::statement::Insert;
 use syntax::{Mode, ast};
-use txn::{Bytes, Reader, Transaction};
+use txn::Transaction;
 
-use super::{Returning, Written};
-use crate::constant::{Given, constant, note_parameter};
+use super::change::{assigned_column, new_value};
+use super::returning::{Returning, Written};
+use super::{delete_row, insert_row, replace_row};
+use crate::default::default_scalar;
 use crate::execute::Answer;
 use crate::names::{column_name, table_name, tree_name};
 use crate::query::ResultColumn;
-use crate::{Error, Executor, Result, Schema, Table, cast};
+use crate::scalar::{Given, Scalar, Scope};
+use crate::{Catalog, Error, Executor, Result, Schema, Table, cast};
 
-/// The parameters of the statement, and what it answers with.
-pub(crate) async fn describe_insert(
-    executor: &Executor,
-    reader: Reader,
-    insert: &Insert,
-) -> Result<(Vec<Option<Type>>, Option<Arc<[ResultColumn]>>)> {
-    let target = Target::new(executor, insert)?;
-    let returning = Returning::new(&target.table, insert.returning.as_deref())?;
-    let columns = returning.map(|returning| returning.columns);
-    let Some(source) = &insert.source else {
-        return Ok((Vec::new(), columns));
-    };
-    let Some(rows) = values(source) else {
-        let planned = executor.plan(reader, source).await?;
-        return Ok((planned.parameters()?, columns));
-    };
-    let mut kinds: Vec<Option<Type>> = Vec::new();
-    let columns_of = target.schema().columns();
-    for row in rows {
-        for (expr, position) in row.content.iter().zip(&target.positions) {
-            if let Some(column) = columns_of.get(*position) {
-                note_parameter(&mut kinds, expr, column.kind);
-            }
-        }
-    }
-    if let Some(ast::OnConflictAction::DoUpdate(update)) =
-        insert.on_conflict.as_ref().map(|clause| &clause.action)
-    {
-        for assignment in &update.assignments {
-            let position = target.assigned(assignment)?;
-            if let Some(column) = columns_of.get(position) {
-                note_parameter(&mut kinds, &assignment.value, column.kind);
-            }
-        }
-    }
-    Ok((kinds, columns))
-}
-
-/// Runs the statement.
-pub(crate) async fn insert(
-    executor: &Executor,
-    transaction: &mut Transaction,
-    insert: &Insert,
-    parameters: &[Value],
-) -> Result<Answer> {
-    let target = Target::new(executor, insert)?;
-    let rows = target
-        .rows(executor, transaction.reader(), insert, parameters)
-        .await?;
-    let returning = Returning::new(&target.table, insert.returning.as_deref())?;
-    let command = match insert.mode {
-        Mode::UpdateOn => "UPDATE",
-        Mode::DeleteOn => "DELETE",
-        _ => "INSERT",
-    };
-    let mut answer = Written::new(command, returning);
-    let given = executor.given(parameters);
-    for row in rows {
-        if let Some(row) = target.write(transaction, insert, row, given)? {
-            answer.add(row);
-        }
-    }
-    Ok(answer.finish())
-}
-
-/// The table written to, and which of its columns are given.
-struct Target {
-    table: Arc<Table>,
+/// An INSERT or the like that is ready to run.
+#[derive(Debug)]
+pub(crate) struct InsertPlan {
+    pub(crate) table: Arc<Table>,
+    mode: Mode,
+    /// The columns that are given, in the order in which they are given.
     positions: Vec<usize>,
+    /// What the other columns hold, by position; nothing for those that are given.
+    others: Vec<Option<Scalar>>,
+    source: Source,
+    conflict: Option<Conflict>,
+    pub(crate) returning: Option<Returning>,
 }
 
-impl Target {
-    fn new(executor: &Executor, insert: &Insert) -> Result<Self> {
-        let table = executor.catalog().get(&table_name(&insert.table)?)?;
+#[derive(Debug)]
+enum Source {
+    /// The given values of each row, which are all ours to work out.
+    Rows(Vec<Vec<Scalar>>),
+    /// Rows that DataFusion works out.
+    Query(Box<ast::Query>),
+}
+
+/// What happens to a row that exists.
+#[derive(Debug)]
+enum Conflict {
+    Nothing,
+    Update {
+        assigned: Vec<(usize, Scalar)>,
+        filter: Option<Scalar>,
+    },
+}
+
+impl InsertPlan {
+    /// The statement, and the types of its parameters as far as they are known here.
+    pub(crate) fn new(
+        catalog: &Catalog,
+        insert: &Insert,
+        hints: &[Option<Type>],
+    ) -> Result<(Self, Vec<Option<Type>>)> {
+        let table = catalog.get(&table_name(&insert.table)?)?;
         let schema = table.schema();
-        let mut positions: Vec<usize> = Vec::new();
-        for column in &insert.columns {
-            let position = schema.column_position(&column_name(column))?;
-            if positions.contains(&position) {
-                let reason = format!("column `{}` is named twice", column.value);
-                return Err(Error::Schema {
-                    table: schema.name().to_owned(),
-                    reason,
-                });
-            }
-            positions.push(position);
+        let positions = positions(schema, insert)?;
+        let mut others = Vec::with_capacity(schema.columns().len());
+        for (position, column) in schema.columns().iter().enumerate() {
+            others.push(match positions.contains(&position) {
+                true => None,
+                false => Some(default_scalar(catalog, column)?),
+            });
         }
-        if insert.columns.is_empty() {
-            positions = (0..schema.columns().len()).collect();
-        }
-        Ok(Self { table, positions })
+        let alias = insert.alias.as_ref().map(column_name);
+        let mut scope = Scope::rowless(hints);
+        let source = match &insert.source {
+            None => Source::Rows(vec![Vec::new()]),
+            Some(query) => source(catalog, schema, &positions, query, &mut scope)?,
+        };
+        let mut row_scope = Scope::new(schema, alias, &scope.parameters);
+        row_scope.with_excluded();
+        let conflict = match &insert.on_conflict {
+            None => None,
+            Some(clause) => Some(conflict(catalog, schema, clause, &mut row_scope)?),
+        };
+        let returning = Returning::new(schema, insert.returning.as_deref(), &mut row_scope)?;
+        let parameters = std::mem::take(&mut row_scope.parameters);
+        let plan = Self {
+            table: Arc::clone(&table),
+            mode: insert.mode,
+            positions,
+            others,
+            source,
+            conflict,
+            returning,
+        };
+        Ok((plan, parameters))
     }
 
-    fn schema(&self) -> &Schema {
-        self.table.schema()
+    /// The query that gives the rows, if they are not ours to work out.
+    pub(crate) fn query(&self) -> Option<&ast::Query> {
+        match &self.source {
+            Source::Query(query) => Some(query),
+            Source::Rows(_) => None,
+        }
     }
 
-    /// The given values of each row, in the types of their columns.
-    async fn rows(
+    pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+        let returning = self.returning.as_ref();
+        returning.map(|returning| Arc::clone(&returning.columns))
+    }
+
+    /// Runs the statement.
+    pub(crate) async fn run(
         &self,
         executor: &Executor,
-        reader: Reader,
-        insert: &Insert,
+        transaction: &mut Transaction,
         parameters: &[Value],
-    ) -> Result<Vec<Vec<Value>>> {
-        let Some(source) = &insert.source else {
-            return Ok(vec![Vec::new()]);
+    ) -> Result<Answer> {
+        let given = executor.given(parameters);
+        let command = match self.mode {
+            Mode::UpdateOn => "UPDATE",
+            Mode::DeleteOn => "DELETE",
+            _ => "INSERT",
         };
-        if let Some(rows) = values(source)
-            && let Some(rows) = self.constants(rows, executor.given(parameters))?
-        {
-            return Ok(rows);
-        }
-        let mut answer = executor.select(reader, source, parameters).await?;
-        let mut rows = Vec::new();
-        while let Some(more) = answer.next().await {
-            for row in more? {
-                self.check_count(row.len())?;
-                let mut given = Vec::with_capacity(row.len());
-                for (value, position) in row.into_iter().zip(&self.positions) {
-                    let kind = self
-                        .schema()
-                        .columns()
-                        .get(*position)
-                        .map(|column| column.kind);
-                    given.push(kind.map_or(Ok(Value::Null), |kind| cast(value, kind))?);
-                }
-                rows.push(given);
-            }
-        }
-        Ok(rows)
-    }
-
-    /// The rows of VALUES, if all of them are constants.
-    fn constants(
-        &self,
-        rows: &[ast::Parens<Vec<ast::Expr>>],
-        given: Given<'_>,
-    ) -> Result<Option<Vec<Vec<Value>>>> {
-        let mut found = Vec::with_capacity(rows.len());
-        for row in rows {
-            self.check_count(row.content.len())?;
-            let mut values = Vec::with_capacity(row.content.len());
-            for (expr, position) in row.content.iter().zip(&self.positions) {
-                let kind = self
-                    .schema()
-                    .columns()
-                    .get(*position)
-                    .map(|column| column.kind);
-                match constant(expr, kind, given)? {
-                    Some(value) => values.push(value),
-                    None => return Ok(None),
+        let mut answer = Written::new(command, self.returning.as_ref());
+        match &self.source {
+            Source::Rows(rows) => {
+                for scalars in rows {
+                    let values = scalars.iter().map(|scalar| scalar.value(given));
+                    let values = values.collect::<Result<_>>()?;
+                    self.write(transaction, values, given, &mut answer)?;
                 }
             }
-            found.push(values);
+            Source::Query(query) => {
+                let reader = transaction.reader();
+                let mut rows = executor.select_planned(reader, query, parameters).await?;
+                while let Some(more) = rows.next().await {
+                    for values in more? {
+                        let values = self.cast_all(values)?;
+                        self.write(transaction, values, given, &mut answer)?;
+                    }
+                }
+            }
         }
-        Ok(Some(found))
+        Ok(answer.finish())
     }
 
-    fn check_count(&self, given: usize) -> Result<()> {
-        if given == self.positions.len() {
-            return Ok(());
+    /// The values of a query's row in the types of their columns.
+    fn cast_all(&self, values: Vec<Value>) -> Result<Vec<Value>> {
+        let schema = self.table.schema();
+        check_count(schema, &self.positions, values.len())?;
+        let mut typed = Vec::with_capacity(values.len());
+        for (value, position) in values.into_iter().zip(&self.positions) {
+            let column = schema.columns().get(*position);
+            typed.push(column.map_or(Ok(Value::Null), |column| cast(value, column.kind))?);
         }
-        let table = self.schema().name().to_owned();
-        let expected = self.positions.len();
-        Err(Error::ValueCount {
-            table,
-            what: "columns to fill",
-            expected,
-            given,
-        })
+        Ok(typed)
     }
 
-    /// Writes one row as the statement's mode says. Answers with the row if one was written.
+    /// Writes one row, of which these are the given values.
     fn write(
         &self,
         transaction: &mut Transaction,
-        insert: &Insert,
-        named: Vec<Value>,
+        values: Vec<Value>,
         given: Given<'_>,
-    ) -> Result<Option<Vec<Value>>> {
-        let schema = self.schema();
-        let mut row = vec![Value::Null; schema.columns().len()];
-        for (value, position) in named.iter().zip(&self.positions) {
-            if let Some(place) = row.get_mut(*position) {
-                *place = value.clone();
-            }
+        answer: &mut Written<'_>,
+    ) -> Result<()> {
+        let mut row = Vec::with_capacity(self.others.len());
+        for other in &self.others {
+            row.push(match other {
+                Some(scalar) => scalar.value(given)?,
+                None => Value::Null,
+            });
         }
-        let key = schema.encode_key(&schema.key_of(&row))?;
+        overwrite(&mut row, &self.positions, &values);
+        if self.mode == Mode::Insert && self.conflict.is_none() {
+            insert_row(transaction, &self.table, &row)?;
+            return answer.add(&row, given);
+        }
+        let schema = self.table.schema();
         let whole = self.positions.len() == schema.columns().len();
-        let reads = match insert.mode {
+        let reads = match self.mode {
             Mode::Insert | Mode::UpdateOn => true,
             Mode::Upsert => !whole,
             Mode::Replace | Mode::DeleteOn => false,
         };
         let old = match reads {
-            true => transaction.get(self.table.id(), &key)?,
+            true => {
+                let key = schema.encode_key(&schema.key_of(&row))?;
+                let old = transaction.get(self.table.id(), &key)?;
+                old.map(|bytes| schema.decode(&key, &bytes)).transpose()?
+            }
             false => None,
         };
-        let old = old.map(|bytes| schema.decode(&key, &bytes)).transpose()?;
-        match (insert.mode, old) {
+        match (self.mode, &old) {
             (Mode::DeleteOn, _) => {
-                transaction.delete(self.table.id(), key)?;
-                return Ok(Some(row));
+                delete_row(transaction, &self.table, &row)?;
+                return answer.add(&row, given);
             }
-            (Mode::UpdateOn, None) => return Ok(None),
-            (Mode::Insert, Some(old)) => match &insert.on_conflict {
-                None => return Err(exists(&self.table, &key)),
-                Some(clause) => match self.resolve(clause, old, &row, given)? {
-                    Some(merged) => row = merged,
-                    None => return Ok(None),
-                },
+            (Mode::UpdateOn, None) => return Ok(()),
+            (Mode::Insert, Some(old)) => match self.resolve(old, &row, given)? {
+                Some(merged) => row = merged,
+                None => return Ok(()),
             },
-            (Mode::Upsert | Mode::UpdateOn, Some(old)) => row = self.merge(old, named),
+            (Mode::Upsert | Mode::UpdateOn, Some(old)) => {
+                row.clone_from(old);
+                overwrite(&mut row, &self.positions, &values);
+            }
             _ => {}
         }
-        let (key, bytes) = schema.encode(&row)?;
-        transaction.put(self.table.id(), key, bytes)?;
-        Ok(Some(row))
-    }
-
-    /// The old row with the given columns overwritten.
-    fn merge(&self, mut old: Vec<Value>, given: Vec<Value>) -> Vec<Value> {
-        for (value, position) in given.into_iter().zip(&self.positions) {
-            if let Some(place) = old.get_mut(*position) {
-                *place = value;
-            }
-        }
-        old
-    }
-
-    /// The column that an assignment of ON CONFLICT is for.
-    fn assigned(&self, assignment: &ast::Assignment) -> Result<usize> {
-        let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-            let what = "DO UPDATE with SET (a, b) = …".to_owned();
-            return Err(Error::Unsupported { what });
-        };
-        let name = name.0.last().and_then(|part| part.as_ident());
-        self.schema()
-            .column_position(&name.map(tree_name).unwrap_or_default())
+        replace_row(transaction, &self.table, old.as_deref(), &row)?;
+        answer.add(&row, given)
     }
 
     /// What ON CONFLICT makes of the old row and the one that was to be inserted.
     fn resolve(
         &self,
-        clause: &ast::OnConflict,
-        old: Vec<Value>,
+        old: &[Value],
         excluded: &[Value],
         given: Given<'_>,
     ) -> Result<Option<Vec<Value>>> {
-        let ast::OnConflictAction::DoUpdate(update) = &clause.action else {
+        let Some(Conflict::Update { assigned, filter }) = &self.conflict else {
             return Ok(None);
         };
-        let unsupported = |what: &str| Error::Unsupported {
-            what: format!("DO UPDATE with {what}"),
+        let given = Given {
+            row: old,
+            excluded,
+            ..given
         };
-        if update.selection.is_some() {
-            return Err(unsupported("WHERE"));
+        if let Some(filter) = filter
+            && !filter.holds(given)?
+        {
+            return Ok(None);
         }
-        let mut row = old.clone();
-        for assignment in &update.assignments {
-            let position = self.assigned(assignment)?;
-            let column = self.schema().columns().get(position);
-            let value = match &assignment.value {
-                ast::Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                    [of, column] if tree_name(of) == "excluded" => {
-                        let from = self.schema().column_position(&tree_name(column))?;
-                        excluded.get(from).cloned()
-                    }
-                    _ => None,
-                },
-                other => constant(other, column.map(|column| column.kind), given)?,
-            };
-            let value = value.ok_or_else(|| unsupported("this expression"))?;
-            if let Some(place) = row.get_mut(position) {
-                *place = value;
+        let mut row = old.to_vec();
+        for (position, scalar) in assigned {
+            if let Some(place) = row.get_mut(*position) {
+                *place = scalar.value(given)?;
             }
         }
         Ok(Some(row))
     }
+}
+
+fn overwrite(row: &mut [Value], positions: &[usize], values: &[Value]) {
+    for (value, position) in values.iter().zip(positions) {
+        if let Some(place) = row.get_mut(*position) {
+            *place = value.clone();
+        }
+    }
+}
+
+/// The columns that the statement gives.
+fn positions(schema: &Schema, insert: &Insert) -> Result<Vec<usize>> {
+    let mut positions: Vec<usize> = Vec::new();
+    for column in &insert.columns {
+        let position = schema.column_position(&column_name(column))?;
+        if positions.contains(&position) {
+            let reason = format!("column `{}` is named twice", column.value);
+            return Err(Error::Schema {
+                table: schema.name().to_owned(),
+                reason,
+            });
+        }
+        positions.push(position);
+    }
+    if insert.columns.is_empty() {
+        positions = (0..schema.columns().len()).collect();
+        // INSERT may give the first columns only, as in PostgreSQL.
+        if insert.mode == Mode::Insert
+            && let Some([row, ..]) = insert.source.as_deref().and_then(values)
+        {
+            positions.truncate(row.content.len().max(1));
+        }
+    }
+    Ok(positions)
+}
+
+/// Where the rows come from.
+fn source(
+    catalog: &Catalog,
+    schema: &Schema,
+    positions: &[usize],
+    query: &ast::Query,
+    scope: &mut Scope<'_>,
+) -> Result<Source> {
+    let by_query = || Source::Query(Box::new(query.clone()));
+    let Some(rows) = values(query) else {
+        return Ok(by_query());
+    };
+    let mut compiled = Vec::with_capacity(rows.len());
+    for row in rows {
+        check_count(schema, positions, row.content.len())?;
+        let mut scalars = Vec::with_capacity(row.content.len());
+        for (expr, position) in row.content.iter().zip(positions) {
+            match new_value(catalog, schema, *position, expr, scope)? {
+                Some(scalar) => scalars.push(scalar),
+                None => return Ok(by_query()),
+            }
+        }
+        compiled.push(scalars);
+    }
+    Ok(Source::Rows(compiled))
+}
+
+fn conflict(
+    catalog: &Catalog,
+    schema: &Schema,
+    clause: &ast::OnConflict,
+    scope: &mut Scope<'_>,
+) -> Result<Conflict> {
+    conflict_target(schema, clause)?;
+    let ast::OnConflictAction::DoUpdate(update) = &clause.action else {
+        return Ok(Conflict::Nothing);
+    };
+    let unsupported = |expr: &ast::Expr| Error::Unsupported {
+        what: format!("{expr} in DO UPDATE"),
+    };
+    let mut assigned = Vec::with_capacity(update.assignments.len());
+    for assignment in &update.assignments {
+        let position = assigned_column(schema, assignment)?;
+        let value = new_value(catalog, schema, position, &assignment.value, scope)?;
+        assigned.push((
+            position,
+            value.ok_or_else(|| unsupported(&assignment.value))?,
+        ));
+    }
+    let filter = match &update.selection {
+        None => None,
+        Some(expr) => {
+            let filter = scope.compile(expr, Some(Type::Bool))?;
+            Some(filter.ok_or_else(|| unsupported(expr))?)
+        }
+    };
+    Ok(Conflict::Update { assigned, filter })
+}
+
+/// ON CONFLICT names what may conflict: the primary key.
+fn conflict_target(schema: &Schema, clause: &ast::OnConflict) -> Result<()> {
+    let Some(ast::ConflictTarget::Columns(names)) = &clause.conflict_target else {
+        return Ok(());
+    };
+    let names: Vec<String> = names.iter().map(tree_name).collect();
+    let key: Vec<&str> = schema.key_columns().map(|one| one.name.as_str()).collect();
+    let same =
+        names.len() == key.len() && key.iter().all(|one| names.iter().any(|name| name == one));
+    match same {
+        true => Ok(()),
+        false => Err(Error::NoSuchConstraint {
+            table: schema.name().to_owned(),
+            columns: names.join(", "),
+        }),
+    }
+}
+
+fn check_count(schema: &Schema, positions: &[usize], given: usize) -> Result<()> {
+    if given == positions.len() {
+        return Ok(());
+    }
+    Err(Error::ValueCount {
+        table: schema.name().to_owned(),
+        what: "columns to fill",
+        expected: positions.len(),
+        given,
+    })
 }
 
 /// The rows of a VALUES list.
@@ -305,13 +370,5 @@ fn values(source: &ast::Query) -> Option<&[ast::Parens<Vec<ast::Expr>>]> {
             Some(&values.rows)
         }
         _ => None,
-    }
-}
-
-/// The error of a row that is there already.
-pub(crate) fn exists(table: &Table, key: &Bytes) -> Error {
-    Error::RowExists {
-        table: table.schema().name().to_owned(),
-        key: format_key(key),
     }
 }

@@ -185,7 +185,7 @@ fn result_names(query: &ast::Query) -> Vec<Option<String>> {
     names
 }
 
-fn result_name(expr: &ast::Expr) -> Option<String> {
+pub(crate) fn result_name(expr: &ast::Expr) -> Option<String> {
     match expr {
         ast::Expr::Identifier(name) => Some(tree_name(name)),
         ast::Expr::CompoundIdentifier(parts) => parts.last().map(tree_name),

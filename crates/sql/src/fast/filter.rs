@@ -1,0 +1,339 @@
+//! A filter that is a few key ranges, compiled once and bound to parameters at every run.
+//!
+//! ```text
+//!   key (a, b, c)     a = $1 AND b > 5 AND c = 2 AND v < 9
+//!                     └─────┬────────┘     └──┬────┘ └─┬─┘
+//!                      key ranges        after a range  not in the key
+//!                                        └── checked row by row ──┘
+//! ```
+//!
+//! Every row of the ranges for which the rest holds qualifies, and no other. A filter that does not
+//! bind the first key column reads everything, which DataFusion does better.
+
+use keys::{Type, Value, append_key_value};
+use syntax::ast;
+use txn::KeyRange;
+
+use crate::conditions::{Condition, Conditions, Inclusive, RANGES_MAX};
+use crate::names::tree_name;
+use crate::scalar::{Comparison, Given, Scalar, Scope, conjuncts};
+use crate::{Result, Schema, cast};
+
+/// What a filter asks of the key, and of the rest of the row.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyFilter {
+    /// For each key column in the order of the key.
+    columns: Vec<Vec<Bound>>,
+    kinds: Vec<Type>,
+    /// Whether one key is named.
+    point: bool,
+    rest: Vec<Scalar>,
+}
+
+/// What is asked of one key column.
+#[derive(Clone, Debug)]
+enum Bound {
+    /// It equals one of these; NULL equals nothing.
+    Equal(Vec<Scalar>),
+    Null,
+    Above(Scalar, Inclusive),
+    Below(Scalar, Inclusive),
+}
+
+/// Where the rows lie.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// Under one key.
+    Point(Vec<u8>),
+    /// In these ranges, in key order.
+    Ranges(Vec<KeyRange>),
+}
+
+impl KeyFilter {
+    /// The filter, if key ranges and expressions of ours are all it takes.
+    pub(crate) fn new(
+        schema: &Schema,
+        filter: Option<&ast::Expr>,
+        scope: &mut Scope<'_>,
+    ) -> Result<Option<Self>> {
+        let kinds: Vec<Type> = schema.key_columns().map(|column| column.kind).collect();
+        let mut columns: Vec<Vec<(Bound, &ast::Expr)>> = kinds.iter().map(|_| Vec::new()).collect();
+        let mut rest = Vec::new();
+        for part in filter.map(conjuncts).unwrap_or_default() {
+            match bounds(schema, part, scope) {
+                Some((column, bounds)) => {
+                    if let Some(place) = columns.get_mut(column) {
+                        place.extend(bounds.into_iter().map(|bound| (bound, part)));
+                    }
+                }
+                None => rest.push(part),
+            }
+        }
+        let is_value =
+            |(bound, _): &(Bound, &ast::Expr)| matches!(bound, Bound::Equal(_) | Bound::Null);
+        let bound = columns
+            .iter()
+            .take_while(|column| column.iter().any(is_value))
+            .count();
+        if filter.is_some() && columns.first().is_none_or(Vec::is_empty) {
+            return Ok(None);
+        }
+        for (index, column) in columns.iter().enumerate() {
+            let exact = |one| (index < bound && is_value(one)) || index == bound;
+            rest.extend(
+                column
+                    .iter()
+                    .filter(|one| !exact(one))
+                    .map(|(_, part)| *part),
+            );
+        }
+        let columns: Vec<Vec<Bound>> = columns
+            .into_iter()
+            .map(|column| column.into_iter().map(|(bound, _)| bound).collect())
+            .collect();
+        let Some(rest) = compile_all(&rest, scope)? else {
+            return Ok(None);
+        };
+        let single = |column: &Vec<Bound>| match column.as_slice() {
+            [Bound::Equal(values)] => values.len() == 1,
+            _ => false,
+        };
+        let point = columns.iter().all(single);
+        Ok(combinations(&columns).then_some(Self {
+            columns,
+            kinds,
+            point,
+            rest,
+        }))
+    }
+
+    /// How many of the first key columns are bound to one value.
+    pub(crate) fn fixed_columns(&self) -> usize {
+        let single = |column: &&Vec<Bound>| {
+            column.iter().any(|bound| match bound {
+                Bound::Equal(values) => values.len() == 1,
+                Bound::Null => true,
+                _ => false,
+            })
+        };
+        self.columns.iter().take_while(single).count()
+    }
+
+    /// Whether the row, which lies in the ranges, qualifies.
+    pub(crate) fn holds(&self, given: Given<'_>) -> Result<bool> {
+        for part in &self.rest {
+            if !part.holds(given)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where the rows lie. `None` if a value does not fit its column's type, so that only DataFusion
+    /// can compare it.
+    pub(crate) fn bind(&self, given: Given<'_>) -> Result<Option<Keys>> {
+        if self.point {
+            return self.bind_point(given);
+        }
+        let mut conditions = Conditions::new(self.columns.len());
+        for (index, (column, kind)) in self.columns.iter().zip(&self.kinds).enumerate() {
+            for bound in column {
+                let Some(condition) = bind_one(bound, *kind, given)? else {
+                    return Ok(None);
+                };
+                conditions.add(index, condition);
+            }
+        }
+        Ok(Some(Keys::Ranges(conditions.ranges()?)))
+    }
+
+    fn bind_point(&self, given: Given<'_>) -> Result<Option<Keys>> {
+        let mut key = Vec::new();
+        for (column, kind) in self.columns.iter().zip(&self.kinds) {
+            let [Bound::Equal(values)] = column.as_slice() else {
+                continue;
+            };
+            for value in values {
+                let Some(value) = exact(value, *kind, given)? else {
+                    return Ok(None);
+                };
+                if value.is_null() {
+                    return Ok(Some(Keys::Ranges(Vec::new())));
+                }
+                append_key_value(&mut key, &value)?;
+            }
+        }
+        Ok(Some(Keys::Point(key)))
+    }
+}
+
+/// Whether there are few enough combinations of values to read each by itself.
+fn combinations(columns: &[Vec<Bound>]) -> bool {
+    let mut product: usize = 1;
+    for column in columns {
+        let choices = column.iter().map(|bound| match bound {
+            Bound::Equal(values) => values.len().max(1),
+            _ => 1,
+        });
+        product = product.saturating_mul(choices.min().unwrap_or(1));
+    }
+    product <= RANGES_MAX
+}
+
+fn compile_all(parts: &[&ast::Expr], scope: &mut Scope<'_>) -> Result<Option<Vec<Scalar>>> {
+    let mut compiled = Vec::with_capacity(parts.len());
+    for part in parts {
+        match scope.compile(part, Some(Type::Bool))? {
+            Some(scalar) if scalar.kind() == Some(Type::Bool) => compiled.push(scalar),
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(compiled))
+}
+
+fn bind_one(bound: &Bound, kind: Type, given: Given<'_>) -> Result<Option<Condition>> {
+    Ok(match bound {
+        Bound::Null => Some(Condition::OneOf(vec![Value::Null])),
+        Bound::Equal(scalars) => {
+            let mut values = Vec::with_capacity(scalars.len());
+            for scalar in scalars {
+                match exact(scalar, kind, given)? {
+                    None => return Ok(None),
+                    Some(value) if value.is_null() => {}
+                    Some(value) => values.push(value),
+                }
+            }
+            Some(Condition::OneOf(values))
+        }
+        Bound::Above(scalar, inclusive) => exact(scalar, kind, given)?
+            .map(|value| bounded(value, |value| Condition::Above(value, *inclusive))),
+        Bound::Below(scalar, inclusive) => exact(scalar, kind, given)?
+            .map(|value| bounded(value, |value| Condition::Below(value, *inclusive))),
+    })
+}
+
+/// A comparison with NULL is not true for any row.
+fn bounded(value: Value, condition: impl FnOnce(Value) -> Condition) -> Condition {
+    if value.is_null() {
+        Condition::OneOf(Vec::new())
+    } else {
+        condition(value)
+    }
+}
+
+/// The value in exactly the column's type, or NULL; `None` if it does not fit.
+fn exact(scalar: &Scalar, kind: Type, given: Given<'_>) -> Result<Option<Value>> {
+    let value = scalar.value(given)?;
+    if value.is_null() || value.type_matches(kind) {
+        return Ok(Some(value));
+    }
+    Ok(cast(value, kind).ok())
+}
+
+/// What a part of a filter asks of one key column, if that is all it asks.
+fn bounds(schema: &Schema, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(usize, Vec<Bound>)> {
+    match part {
+        ast::Expr::BinaryOp { left, op, right } => {
+            let comparison = Comparison::new(op)?;
+            if let Some(column) = key_column(schema, left, scope) {
+                let value = key_value(schema, column, right, scope)?;
+                return Some((column, vec![compared(comparison, value)?]));
+            }
+            let column = key_column(schema, right, scope)?;
+            let value = key_value(schema, column, left, scope)?;
+            Some((column, vec![compared(comparison.swapped(), value)?]))
+        }
+        ast::Expr::InList {
+            expr,
+            list,
+            negated: false,
+        } => {
+            let column = key_column(schema, expr, scope)?;
+            let values = list
+                .iter()
+                .map(|item| key_value(schema, column, item, scope));
+            Some((column, vec![Bound::Equal(values.collect::<Option<_>>()?)]))
+        }
+        ast::Expr::Between {
+            expr,
+            negated: false,
+            low,
+            high,
+        } => {
+            let column = key_column(schema, expr, scope)?;
+            let low = key_value(schema, column, low, scope)?;
+            let high = key_value(schema, column, high, scope)?;
+            let low = Bound::Above(low, Inclusive::Yes);
+            Some((column, vec![low, Bound::Below(high, Inclusive::Yes)]))
+        }
+        ast::Expr::IsNull(inner) => Some((key_column(schema, inner, scope)?, vec![Bound::Null])),
+        ast::Expr::IsNotDistinctFrom(left, right) => {
+            let column = key_column(schema, left, scope)?;
+            match key_value(schema, column, right, scope)? {
+                Scalar::Value(Value::Null) => Some((column, vec![Bound::Null])),
+                Scalar::Value(value) => {
+                    Some((column, vec![Bound::Equal(vec![Scalar::Value(value)])]))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn compared(comparison: Comparison, value: Scalar) -> Option<Bound> {
+    Some(match comparison {
+        Comparison::Equal => Bound::Equal(vec![value]),
+        Comparison::Less => Bound::Below(value, Inclusive::No),
+        Comparison::LessOrEqual => Bound::Below(value, Inclusive::Yes),
+        Comparison::Greater => Bound::Above(value, Inclusive::No),
+        Comparison::GreaterOrEqual => Bound::Above(value, Inclusive::Yes),
+        Comparison::NotEqual => return None,
+    })
+}
+
+/// Which column of the key an expression names.
+fn key_column(schema: &Schema, expr: &ast::Expr, scope: &mut Scope<'_>) -> Option<usize> {
+    let plain = matches!(
+        expr,
+        ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_)
+    );
+    match scope.compile(expr, None).ok()?.filter(|_| plain)? {
+        Scalar::Column(position, _) => schema.key_positions().iter().position(|at| *at == position),
+        _ => None,
+    }
+}
+
+/// A value to compare a key column with. What would have to be rounded or does not fit is compared by
+/// DataFusion.
+fn key_value(
+    schema: &Schema,
+    column: usize,
+    expr: &ast::Expr,
+    scope: &mut Scope<'_>,
+) -> Option<Scalar> {
+    let kind = schema.key_columns().nth(column)?.kind;
+    let scalar = scope.compile(expr, Some(kind)).ok()??;
+    if !scalar.is_fixed() {
+        return None;
+    }
+    match (scalar.kind(), &scalar) {
+        (None, Scalar::Value(_)) => Some(scalar),
+        (None, _) => None,
+        (Some(known), _) if known == kind => Some(scalar),
+        (Some(known), Scalar::Value(value)) if known.is_integer() && kind.is_integer() => {
+            cast(value.clone(), kind).ok().map(Scalar::Value)
+        }
+        (Some(known), _) if known.is_integer() && kind.is_integer() => Some(scalar),
+        _ => None,
+    }
+}
+
+/// The name of a column that an expression is.
+pub(crate) fn plain_column(expr: &ast::Expr) -> Option<String> {
+    match expr {
+        ast::Expr::Identifier(name) => Some(tree_name(name)),
+        ast::Expr::CompoundIdentifier(parts) => parts.last().map(tree_name),
+        _ => None,
+    }
+}

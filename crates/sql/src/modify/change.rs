@@ -1,0 +1,340 @@
+//! UPDATE and DELETE.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use keys::{Type, Value};
+use syntax::ast;
+use txn::{Direction, Transaction};
+
+use super::found::Found;
+use super::returning::{Returning, Written};
+use super::{delete_row, replace_row};
+use crate::default::{default_scalar, is_default};
+use crate::execute::Answer;
+use crate::fast::{KeyFilter, Keys};
+use crate::names::{tree_name, tree_table_name};
+use crate::query::ResultColumn;
+use crate::scalar::{Given, Scalar, Scope};
+use crate::{Catalog, Error, Executor, Result, Schema, Table, cast};
+
+/// An UPDATE or DELETE that is ready to run.
+#[derive(Debug)]
+pub(crate) struct ChangePlan {
+    pub(crate) table: Arc<Table>,
+    /// What an UPDATE assigns; `None` is DELETE.
+    assigned: Option<Vec<Assigned>>,
+    /// How rows are found without DataFusion.
+    filter: Option<KeyFilter>,
+    /// How DataFusion finds them.
+    found: Found,
+    pub(crate) returning: Option<Returning>,
+}
+
+/// A new value of a column.
+#[derive(Debug)]
+struct Assigned {
+    position: usize,
+    /// The value, if it is one of our expressions.
+    value: Option<Scalar>,
+    /// Whether it is the column's default, which no query can tell.
+    default: bool,
+}
+
+/// The parts of the statement that matter here.
+struct Parts<'s> {
+    table: Arc<Table>,
+    alias: Option<String>,
+    target: &'s ast::TableWithJoins,
+    others: Vec<ast::TableWithJoins>,
+    assignments: Option<&'s [ast::Assignment]>,
+    selection: Option<&'s ast::Expr>,
+    returning: Option<&'s [ast::SelectItem]>,
+}
+
+impl ChangePlan {
+    /// UPDATE, and the types of its parameters as far as they are known here.
+    pub(crate) fn update(
+        catalog: &Catalog,
+        update: &ast::Update,
+        hints: &[Option<Type>],
+    ) -> Result<(Self, Vec<Option<Type>>)> {
+        let refused = update.output.is_some()
+            || update.or.is_some()
+            || update.limit.is_some()
+            || !update.order_by.is_empty();
+        if refused {
+            return Err(unsupported("UPDATE with ORDER BY or LIMIT"));
+        }
+        let others = match &update.from {
+            None => Vec::new(),
+            Some(
+                ast::UpdateTableFromKind::BeforeSet(from)
+                | ast::UpdateTableFromKind::AfterSet(from),
+            ) => from.clone(),
+        };
+        let (table, alias) = target(catalog, &update.table)?;
+        let parts = Parts {
+            table,
+            alias,
+            target: &update.table,
+            others,
+            assignments: Some(&update.assignments),
+            selection: update.selection.as_ref(),
+            returning: update.returning.as_deref(),
+        };
+        Self::new(catalog, &parts, hints)
+    }
+
+    /// DELETE, and the types of its parameters as far as they are known here.
+    pub(crate) fn delete(
+        catalog: &Catalog,
+        delete: &ast::Delete,
+        hints: &[Option<Type>],
+    ) -> Result<(Self, Vec<Option<Type>>)> {
+        if delete.limit.is_some() || !delete.order_by.is_empty() {
+            return Err(unsupported("DELETE with ORDER BY or LIMIT"));
+        }
+        let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
+            &delete.from;
+        let [from] = from.as_slice() else {
+            return Err(unsupported("DELETE from several tables"));
+        };
+        let (table, alias) = target(catalog, from)?;
+        let parts = Parts {
+            table,
+            alias,
+            target: from,
+            others: delete.using.clone().unwrap_or_default(),
+            assignments: None,
+            selection: delete.selection.as_ref(),
+            returning: delete.returning.as_deref(),
+        };
+        Self::new(catalog, &parts, hints)
+    }
+
+    fn new(
+        catalog: &Catalog,
+        parts: &Parts<'_>,
+        hints: &[Option<Type>],
+    ) -> Result<(Self, Vec<Option<Type>>)> {
+        let table = Arc::clone(&parts.table);
+        let schema = table.schema();
+        let mut scope = Scope::new(schema, parts.alias.clone(), hints);
+        let mut assigned = Vec::new();
+        for assignment in parts.assignments.unwrap_or_default() {
+            let position = assigned_column(schema, assignment)?;
+            let value = new_value(catalog, schema, position, &assignment.value, &mut scope)?;
+            assigned.push(Assigned {
+                position,
+                value,
+                default: is_default(&assignment.value),
+            });
+        }
+        let ours = parts.others.is_empty() && assigned.iter().all(|one| one.value.is_some());
+        let filter = match ours {
+            true => KeyFilter::new(schema, parts.selection, &mut scope)?,
+            false => None,
+        };
+        let returning = Returning::new(schema, parts.returning, &mut scope)?;
+        let found = Found::new(
+            schema,
+            parts.target,
+            &parts.others,
+            parts.selection,
+            parts.assignments.unwrap_or_default(),
+        )?;
+        let parameters = std::mem::take(&mut scope.parameters);
+        let plan = Self {
+            table: Arc::clone(&table),
+            assigned: parts.assignments.map(|_| assigned),
+            filter,
+            found,
+            returning,
+        };
+        Ok((plan, parameters))
+    }
+
+    /// The query that finds the rows, unless they are found by key.
+    pub(crate) fn query(&self) -> Option<&ast::Query> {
+        self.filter.is_none().then_some(&self.found.query)
+    }
+
+    pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
+        let returning = self.returning.as_ref();
+        returning.map(|returning| Arc::clone(&returning.columns))
+    }
+
+    /// Runs the statement.
+    pub(crate) async fn run(
+        &self,
+        executor: &Executor,
+        transaction: &mut Transaction,
+        parameters: &[Value],
+        fast: bool,
+    ) -> Result<Answer> {
+        let given = executor.given(parameters);
+        let pairs = match self.filter.as_ref().filter(|_| fast) {
+            Some(filter) => self.by_key(filter, transaction, given)?,
+            None => None,
+        };
+        let pairs = match pairs {
+            Some(pairs) => pairs,
+            None => self.by_query(executor, transaction, given).await?,
+        };
+        let command = match self.assigned {
+            Some(_) => "UPDATE",
+            None => "DELETE",
+        };
+        let mut answer = Written::new(command, self.returning.as_ref());
+        for (old, new) in pairs {
+            match new {
+                Some(new) => {
+                    replace_row(transaction, &self.table, Some(&old), &new)?;
+                    answer.add(&new, given)?;
+                }
+                None => {
+                    delete_row(transaction, &self.table, &old)?;
+                    answer.add(&old, given)?;
+                }
+            }
+        }
+        Ok(answer.finish())
+    }
+
+    /// The rows and what becomes of them, found by key. `None` if these parameters take DataFusion.
+    fn by_key(
+        &self,
+        filter: &KeyFilter,
+        transaction: &Transaction,
+        given: Given<'_>,
+    ) -> Result<Option<Vec<Pair>>> {
+        let Some(keys) = filter.bind(given)? else {
+            return Ok(None);
+        };
+        let schema = self.table.schema();
+        let mut pairs = Vec::new();
+        let mut add = |key: &[u8], row: &[u8]| -> Result<()> {
+            let old = schema.decode(key, row)?;
+            let given = given.with_row(&old);
+            if filter.holds(given)? {
+                let new = self.new_row(&old, |assigned| match &assigned.value {
+                    Some(value) => value.value(given),
+                    None => Ok(Value::Null),
+                })?;
+                pairs.push((old, new));
+            }
+            Ok(())
+        };
+        match keys {
+            Keys::Point(key) => {
+                if let Some(row) = transaction.get(self.table.id(), &key)? {
+                    add(&key, &row)?;
+                }
+            }
+            Keys::Ranges(ranges) => {
+                for range in ranges {
+                    for pair in transaction.scan(self.table.id(), &range, Direction::Ascending)? {
+                        let (key, row) = pair?;
+                        add(&key, &row)?;
+                    }
+                }
+            }
+        }
+        Ok(Some(pairs))
+    }
+
+    /// The same, found by DataFusion: all columns of the table, then the new values.
+    async fn by_query(
+        &self,
+        executor: &Executor,
+        transaction: &Transaction,
+        given: Given<'_>,
+    ) -> Result<Vec<Pair>> {
+        let schema = self.table.schema();
+        let rows = self.found.rows(executor, transaction, given.parameters);
+        let mut pairs = Vec::new();
+        // A join may find a row several times; it is changed once.
+        let mut seen = HashSet::new();
+        for mut old in rows.await? {
+            let mut values = old.split_off(schema.columns().len()).into_iter();
+            if self.found.joined && !seen.insert(schema.encode_key(&schema.key_of(&old))?) {
+                continue;
+            }
+            let new = self.new_row(&old, |assigned| {
+                let value = values.next().unwrap_or(Value::Null);
+                match &assigned.value {
+                    Some(default) if assigned.default => default.value(given),
+                    _ => Ok(value),
+                }
+            })?;
+            pairs.push((old, new));
+        }
+        Ok(pairs)
+    }
+
+    /// The row with its new values.
+    fn new_row(
+        &self,
+        old: &[Value],
+        mut value: impl FnMut(&Assigned) -> Result<Value>,
+    ) -> Result<Option<Vec<Value>>> {
+        let Some(assigned) = &self.assigned else {
+            return Ok(None);
+        };
+        let mut new = old.to_vec();
+        for one in assigned {
+            let value = value(one)?;
+            let column = self.table.schema().columns().get(one.position);
+            if let (Some(place), Some(column)) = (new.get_mut(one.position), column) {
+                *place = cast(value, column.kind)?;
+            }
+        }
+        Ok(Some(new))
+    }
+}
+
+/// A row, and what it becomes.
+type Pair = (Vec<Value>, Option<Vec<Value>>);
+
+/// The value that an assignment gives, if it is one of our expressions.
+pub(super) fn new_value(
+    catalog: &Catalog,
+    schema: &Schema,
+    position: usize,
+    expr: &ast::Expr,
+    scope: &mut Scope<'_>,
+) -> Result<Option<Scalar>> {
+    let Some(column) = schema.columns().get(position) else {
+        return Ok(None);
+    };
+    if is_default(expr) {
+        return default_scalar(catalog, column).map(Some);
+    }
+    scope.assign(expr, column.kind)
+}
+
+/// The column that an assignment is for.
+pub(super) fn assigned_column(schema: &Schema, assignment: &ast::Assignment) -> Result<usize> {
+    let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+        return Err(unsupported("SET (a, b) = …"));
+    };
+    let name = name.0.last().and_then(|part| part.as_ident());
+    schema.column_position(&name.map(tree_name).unwrap_or_default())
+}
+
+fn target(catalog: &Catalog, from: &ast::TableWithJoins) -> Result<(Arc<Table>, Option<String>)> {
+    match &from.relation {
+        ast::TableFactor::Table { name, alias, .. } if from.joins.is_empty() => {
+            let alias = alias.as_ref().map(|alias| tree_name(&alias.name));
+            Ok((catalog.get(&tree_table_name(name)?)?, alias))
+        }
+        _ => Err(unsupported("a statement that changes a join")),
+    }
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::Unsupported {
+        what: what.to_owned(),
+    }
+}

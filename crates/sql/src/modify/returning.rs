@@ -1,0 +1,111 @@
+//! What a statement answers of the rows it wrote.
+
+use std::sync::Arc;
+
+use keys::{Type, Value};
+use syntax::ast;
+
+use crate::execute::{Answer, AnswerRows};
+use crate::names::tree_name;
+use crate::query::{ResultColumn, result_name};
+use crate::scalar::{Given, Scalar, Scope};
+use crate::{Error, Result, Schema};
+
+/// What RETURNING asks for.
+#[derive(Debug)]
+pub(crate) struct Returning {
+    items: Vec<Scalar>,
+    pub(crate) columns: Arc<[ResultColumn]>,
+}
+
+impl Returning {
+    pub(crate) fn new(
+        schema: &Schema,
+        items: Option<&[ast::SelectItem]>,
+        scope: &mut Scope<'_>,
+    ) -> Result<Option<Self>> {
+        let Some(items) = items else { return Ok(None) };
+        let (mut scalars, mut columns) = (Vec::new(), Vec::new());
+        let mut add = |scalar: Scalar, name: String| {
+            let kind = scalar.kind().unwrap_or(Type::Utf8);
+            columns.push(ResultColumn { name, kind });
+            scalars.push(scalar);
+        };
+        for item in items {
+            let (expr, name) = match item {
+                ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..) => {
+                    for (position, column) in schema.columns().iter().enumerate() {
+                        add(Scalar::Column(position, column.kind), column.name.clone());
+                    }
+                    continue;
+                }
+                ast::SelectItem::UnnamedExpr(expr) => (expr, result_name(expr)),
+                ast::SelectItem::ExprWithAlias { expr, alias } => (expr, Some(tree_name(alias))),
+                ast::SelectItem::ExprWithAliases { expr, .. } => {
+                    return Err(unsupported(expr));
+                }
+            };
+            if let ast::Expr::Identifier(ident) = expr {
+                schema.column_position(&tree_name(ident))?;
+            }
+            let scalar = scope.compile(expr, None)?;
+            add(
+                scalar.ok_or_else(|| unsupported(expr))?,
+                name.unwrap_or_default(),
+            );
+        }
+        Ok(Some(Self {
+            items: scalars,
+            columns: columns.into(),
+        }))
+    }
+}
+
+fn unsupported(expr: &ast::Expr) -> Error {
+    Error::Unsupported {
+        what: format!("{expr} after RETURNING"),
+    }
+}
+
+/// Rows that a statement wrote, counted and kept if somebody wants them back.
+pub(super) struct Written<'p> {
+    command: &'static str,
+    returning: Option<&'p Returning>,
+    rows: Vec<Vec<Value>>,
+    count: u64,
+}
+
+impl<'p> Written<'p> {
+    pub(super) fn new(command: &'static str, returning: Option<&'p Returning>) -> Self {
+        Self {
+            command,
+            returning,
+            rows: Vec::new(),
+            count: 0,
+        }
+    }
+
+    pub(super) fn add(&mut self, row: &[Value], given: Given<'_>) -> Result<()> {
+        self.count += 1;
+        if let Some(returning) = self.returning {
+            let given = given.with_row(row);
+            let values = returning.items.iter().map(|item| item.value(given));
+            self.rows.push(values.collect::<Result<_>>()?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Answer {
+        match self.returning {
+            None => Answer::Done {
+                command: self.command,
+                rows: Some(self.count),
+            },
+            Some(returning) => Answer::Rows(AnswerRows::ready(
+                self.command,
+                Arc::clone(&returning.columns),
+                self.rows,
+            )),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! One row of a table, and whatever goes with it, into a transaction.
+
+use keys::{Value, format_key};
+use txn::{Bytes, Transaction};
+
+use crate::{Error, Result, Table};
+
+/// Puts a row where none may be; an error if there is one.
+pub(crate) fn insert_row(
+    transaction: &mut Transaction,
+    table: &Table,
+    row: &[Value],
+) -> Result<()> {
+    let (key, bytes) = table.schema().encode(row)?;
+    if transaction.get(table.id(), &key)?.is_some() {
+        return Err(exists(table, &key));
+    }
+    transaction.put(table.id(), key, bytes)?;
+    Ok(())
+}
+
+/// Puts a row in the place of another, or of none. What was there must be given if it is known to be
+/// there.
+pub(crate) fn replace_row(
+    transaction: &mut Transaction,
+    table: &Table,
+    old: Option<&[Value]>,
+    new: &[Value],
+) -> Result<()> {
+    let schema = table.schema();
+    let (key, bytes) = schema.encode(new)?;
+    if let Some(old) = old
+        && !schema.same_key(old, new)
+    {
+        if transaction.get(table.id(), &key)?.is_some() {
+            return Err(exists(table, &key));
+        }
+        transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
+    }
+    transaction.put(table.id(), key, bytes)?;
+    Ok(())
+}
+
+/// Deletes a row.
+pub(crate) fn delete_row(
+    transaction: &mut Transaction,
+    table: &Table,
+    old: &[Value],
+) -> Result<()> {
+    let schema = table.schema();
+    transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
+    Ok(())
+}
+
+/// The error of a row that is there already.
+pub(crate) fn exists(table: &Table, key: &Bytes) -> Error {
+    Error::RowExists {
+        table: table.schema().name().to_owned(),
+        key: format_key(key),
+    }
+}

@@ -1,0 +1,183 @@
+//! Statements made ready to run, once for each text.
+//!
+//! ```text
+//!   statement ─► a read by key?  ─► ReadPlan                      DataFusion is never asked
+//!                INSERT …        ─► InsertPlan ┐ rows by ours, or
+//!                UPDATE, DELETE  ─► ChangePlan ┘ by a query
+//!                anything else   ─► Query                         DataFusion plans it
+//! ```
+//!
+//! A plan holds the tables as they were when it was made. When any table changes, the catalog's
+//! generation rises, and a statement is made ready again before it runs.
+
+use std::sync::Arc;
+
+use keys::Type;
+use syntax::{Kind, Statement};
+use txn::Reader;
+
+use crate::fast::ReadPlan;
+use crate::modify::{ChangePlan, InsertPlan};
+use crate::query::ResultColumn;
+use crate::{Error, Executor, Result};
+
+/// A statement that is ready to run.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    statement: Arc<Statement>,
+    parameters: Vec<Type>,
+    columns: Option<Arc<[ResultColumn]>>,
+    plan: Plan,
+    generation: u64,
+}
+
+/// How a statement is run.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    Read(Arc<ReadPlan>),
+    Insert(Box<InsertPlan>),
+    Change(Box<ChangePlan>),
+    /// As the statement says.
+    Plain,
+}
+
+impl Prepared {
+    /// A statement without parameters whose columns are known.
+    pub fn plain(statement: Statement, columns: Option<Arc<[ResultColumn]>>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                statement: Arc::new(statement),
+                parameters: Vec::new(),
+                columns,
+                plan: Plan::Plain,
+                generation: 0,
+            }),
+        }
+    }
+
+    /// What it was prepared from.
+    pub fn statement(&self) -> &Statement {
+        &self.inner.statement
+    }
+
+    /// The types of `$1`, `$2`, ….
+    pub fn parameters(&self) -> &[Type] {
+        &self.inner.parameters
+    }
+
+    /// What its rows look like, if it answers with rows.
+    pub fn columns(&self) -> Option<&Arc<[ResultColumn]>> {
+        self.inner.columns.as_ref()
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.inner.plan
+    }
+}
+
+impl Executor {
+    /// Works out the parameters and result columns of a statement, and how to run it. `hints` are
+    /// types that the client stated.
+    pub async fn prepare(
+        &self,
+        statement: Arc<Statement>,
+        reader: Reader,
+        hints: &[Option<Type>],
+    ) -> Result<Prepared> {
+        let generation = self.catalog().generation();
+        let catalog = self.catalog();
+        let mut parameters = Vec::new();
+        let mut columns = None;
+        let mut query = None;
+        let plan = match &statement.kind {
+            Kind::Query(asked) => match ReadPlan::new(catalog, &asked.query, hints)? {
+                Some((plan, kinds)) => {
+                    parameters = kinds;
+                    columns = Some(Arc::clone(&plan.columns));
+                    Plan::Read(Arc::new(plan))
+                }
+                None => {
+                    query = Some(asked.query.as_ref());
+                    Plan::Plain
+                }
+            },
+            Kind::Insert(insert) => {
+                let (plan, kinds) = InsertPlan::new(catalog, insert, hints)?;
+                (parameters, columns) = (kinds, plan.columns());
+                Plan::Insert(Box::new(plan))
+            }
+            Kind::Update(update) => {
+                let (plan, kinds) = ChangePlan::update(catalog, update, hints)?;
+                (parameters, columns) = (kinds, plan.columns());
+                Plan::Change(Box::new(plan))
+            }
+            Kind::Delete(delete) => {
+                let (plan, kinds) = ChangePlan::delete(catalog, delete, hints)?;
+                (parameters, columns) = (kinds, plan.columns());
+                Plan::Change(Box::new(plan))
+            }
+            _ => Plan::Plain,
+        };
+        let asked = match &plan {
+            Plan::Insert(plan) => plan.query(),
+            Plan::Change(plan) => plan.query(),
+            _ => query,
+        };
+        if let Some(asked) = asked {
+            let planned = self.plan(reader, asked).await?;
+            merge(&mut parameters, planned.parameters()?);
+            if query.is_some() {
+                columns = Some(planned.columns());
+            }
+        }
+        merge(&mut parameters, hints.to_vec());
+        // What nothing tells is text, as in PostgreSQL.
+        let parameters = parameters
+            .into_iter()
+            .map(|kind| kind.unwrap_or(Type::Utf8))
+            .collect();
+        Ok(Prepared {
+            inner: Arc::new(Inner {
+                statement: Arc::clone(&statement),
+                parameters,
+                columns,
+                plan,
+                generation,
+            }),
+        })
+    }
+
+    /// The same statement for the tables as they are now; `None` if it is for those already.
+    pub async fn refreshed(&self, prepared: &Prepared, reader: Reader) -> Result<Option<Prepared>> {
+        let inner = &prepared.inner;
+        let tables = matches!(
+            inner.statement.kind,
+            Kind::Query(_) | Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_)
+        );
+        if !tables || inner.generation == self.catalog().generation() {
+            return Ok(None);
+        }
+        let hints: Vec<Option<Type>> = inner.parameters.iter().copied().map(Some).collect();
+        let statement = Arc::clone(&inner.statement);
+        let fresh = self.prepare(statement, reader, &hints).await?;
+        if fresh.inner.columns != inner.columns {
+            return Err(Error::Changed);
+        }
+        Ok(Some(fresh))
+    }
+}
+
+/// Adds types that are known elsewhere to those that are not known here.
+fn merge(kinds: &mut Vec<Option<Type>>, others: Vec<Option<Type>>) {
+    if kinds.len() < others.len() {
+        kinds.resize(others.len(), None);
+    }
+    for (kind, other) in kinds.iter_mut().zip(others) {
+        *kind = kind.or(other);
+    }
+}

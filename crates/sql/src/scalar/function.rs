@@ -1,0 +1,110 @@
+//! The functions that are worked out row by row.
+
+use keys::digest::{DigestFunction, Output};
+use keys::{Type, Value, hash_values};
+use syntax::ast;
+
+use super::{Given, Scalar, comparable, order};
+use crate::names::tree_name;
+use crate::{Error, Result};
+
+/// A function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Function {
+    /// `now()`: the time of the transaction.
+    Now,
+    /// `gen_random_uuid()`.
+    RandomUuid,
+    /// `Hash(…)` over any values.
+    Hash,
+    /// One of `Digest::…`.
+    Digest(&'static DigestFunction),
+    /// `coalesce(…)`: the first that is not NULL.
+    Coalesce,
+    /// `greatest(…)`, which passes over NULL.
+    Greatest,
+    /// `least(…)`, which passes over NULL.
+    Least,
+}
+
+impl Function {
+    /// The function that a call names.
+    pub(crate) fn find(call: &ast::Function) -> Option<Self> {
+        let [name] = call.name.0.as_slice() else {
+            return None;
+        };
+        let ident = name.as_ident()?;
+        if ident.value.contains("::") {
+            return DigestFunction::find(&ident.value).map(Self::Digest);
+        }
+        Some(match tree_name(ident).as_str() {
+            "now" | "current_timestamp" | "currentutctimestamp" => Self::Now,
+            "gen_random_uuid" | "uuid_generate_v4" | "randomuuid" => Self::RandomUuid,
+            "hash" => Self::Hash,
+            "coalesce" => Self::Coalesce,
+            "greatest" => Self::Greatest,
+            "least" => Self::Least,
+            _ => return None,
+        })
+    }
+
+    /// Whether it answers the same to the same arguments, within a statement.
+    pub(super) fn is_steady(self) -> bool {
+        !matches!(self, Self::RandomUuid)
+    }
+
+    /// Whether an untyped argument has the type of what the function answers.
+    pub(super) fn takes_the_type_of_its_result(self) -> bool {
+        matches!(self, Self::Coalesce | Self::Greatest | Self::Least)
+    }
+
+    /// Whether it can be called with these.
+    pub(super) fn accepts(self, arguments: &[Scalar]) -> bool {
+        match self {
+            Self::Now => arguments.is_empty(),
+            // YQL's asks for arguments, so that two calls with different ones differ.
+            Self::RandomUuid => true,
+            Self::Hash => !arguments.is_empty(),
+            Self::Digest(_) => arguments.iter().all(|one| one.kind().is_some()),
+            Self::Coalesce | Self::Greatest | Self::Least => {
+                let mut kinds = arguments.iter().map(Scalar::kind);
+                let first = kinds.next().flatten();
+                let same = |kind: Option<Type>| kind.is_some() && kind == first;
+                first.is_some_and(|kind| comparable(kind, kind)) && kinds.all(same)
+            }
+        }
+    }
+
+    /// The type of what it answers.
+    pub(super) fn kind(self, arguments: &[Scalar]) -> Option<Type> {
+        Some(match self {
+            Self::Now => Type::Timestamp,
+            Self::RandomUuid => Type::Uuid,
+            Self::Hash => Type::Uint64,
+            Self::Digest(function) => match function.output() {
+                Output::Uint32 => Type::Uint32,
+                Output::Uint64 => Type::Uint64,
+                Output::Bytes | Output::Pair => Type::String,
+            },
+            Self::Coalesce | Self::Greatest | Self::Least => return arguments.first()?.kind(),
+        })
+    }
+
+    pub(super) fn call(self, arguments: Vec<Value>, given: Given<'_>) -> Result<Value> {
+        let present = |arguments: Vec<Value>| arguments.into_iter().filter(|one| !one.is_null());
+        Ok(match self {
+            Self::Now => Value::Timestamp(given.now_us),
+            Self::RandomUuid => {
+                let executor = given.executor.ok_or_else(|| Error::Internal {
+                    what: "chance where a constant is wanted".to_owned(),
+                })?;
+                executor.random_uuid()
+            }
+            Self::Hash => Value::Uint64(hash_values(&arguments)),
+            Self::Digest(function) => function.call(&arguments)?,
+            Self::Coalesce => present(arguments).next().unwrap_or(Value::Null),
+            Self::Greatest => present(arguments).max_by(order).unwrap_or(Value::Null),
+            Self::Least => present(arguments).min_by(order).unwrap_or(Value::Null),
+        })
+    }
+}
