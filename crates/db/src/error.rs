@@ -113,10 +113,24 @@ fn sql_kind(error: &sql::Error) -> Kind {
         sql::Error::NoSuchTable { .. }
         | sql::Error::NoSuchColumn { .. }
         | sql::Error::UnknownColumn { .. }
+        | sql::Error::NoSuchIndex { .. }
+        | sql::Error::NoSuchSequence { .. }
         | sql::Error::NoSuchFunction { .. }
         | sql::Error::NoSuchOperator { .. } => Kind::NotFound,
-        sql::Error::TableExists { .. } | sql::Error::RowExists { .. } => Kind::Exists,
+        sql::Error::TableExists { .. }
+        | sql::Error::ColumnExists { .. }
+        | sql::Error::SequenceExists { .. }
+        | sql::Error::NotUnique { .. }
+        | sql::Error::RowExists { .. } => Kind::Exists,
         sql::Error::Schema { .. }
+        | sql::Error::ColumnInUse { .. }
+        | sql::Error::NullsThere { .. }
+        | sql::Error::TableOption { .. }
+        | sql::Error::Default { .. }
+        | sql::Error::Sequence { .. }
+        | sql::Error::SequenceInUse { .. }
+        | sql::Error::SequenceEnd { .. }
+        | sql::Error::SequenceValue { .. }
         | sql::Error::ValueCount { .. }
         | sql::Error::ValueType { .. }
         | sql::Error::NullValue { .. }
@@ -139,6 +153,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
 fn txn_kind(error: &txn::Error) -> Kind {
     match error {
         txn::Error::Conflict { .. }
+        | txn::Error::Altered { .. }
         | txn::Error::TooOld { .. }
         | txn::Error::Reopened { .. }
         | txn::Error::GivenUp { .. } => Kind::Conflict,

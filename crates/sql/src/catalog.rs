@@ -1,13 +1,20 @@
-//! Every table by name.
+//! Every table and sequence by name.
 
-use std::collections::BTreeMap;
+mod change;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
-use txn::{Bytes, Store, TableId};
+use parking_lot::{Mutex, RwLock};
+use txn::{Bytes, Store, TableId, Timestamp};
 
-use crate::{Error, Result, Schema, record};
+use crate::index::IndexTable;
+use crate::record::{self, Record};
+use crate::sequence::Sequence;
+use crate::{Error, Result, Schema};
+
+pub(crate) use change::Change;
 
 /// How many edits apart a name may be to be offered instead of one that does not exist.
 const NEAREST_EDITS_MAX: usize = 2;
@@ -17,9 +24,41 @@ const NEAREST_EDITS_MAX: usize = 2;
 pub struct Table {
     id: TableId,
     schema: Schema,
+    epoch: u64,
+    indexes: Vec<Arc<IndexTable>>,
 }
 
 impl Table {
+    /// A table; its indexes that were not ready in `before` are seen by snapshots from `since`.
+    fn new(
+        id: TableId,
+        schema: Schema,
+        epoch: u64,
+        before: Option<&Self>,
+        since: Timestamp,
+    ) -> Result<Self> {
+        let mut indexes = Vec::with_capacity(schema.indexes().len());
+        for index in schema.indexes() {
+            let known = before.and_then(|table| {
+                let mut ready = table.indexes.iter().filter(|one| one.ready);
+                ready.find(|one| one.id == index.id)
+            });
+            let since = known.map_or(since, |known| known.since);
+            indexes.push(Arc::new(IndexTable::new(&schema, index, since)?));
+        }
+        Ok(Self {
+            id,
+            schema,
+            epoch,
+            indexes,
+        })
+    }
+
+    /// Its indexes, as tables.
+    pub(crate) fn indexes(&self) -> &[Arc<IndexTable>] {
+        &self.indexes
+    }
+
     /// Its number.
     pub fn id(&self) -> TableId {
         self.id
@@ -29,53 +68,110 @@ impl Table {
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
+
+    /// How often its schema changed since the store was opened. Who writes rows of this schema tells
+    /// [`txn::Transaction::expect_epoch`], so that they are refused if it changed meanwhile.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
 }
 
-/// The tables of a store.
+/// The tables and sequences of a store.
 #[derive(Debug)]
 pub struct Catalog {
-    tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    /// Whoever changes the catalog holds it, so that changes take turns; readers do not wait for it.
+    changes: Mutex<()>,
+    named: RwLock<Named>,
     generation: AtomicU64,
 }
 
+/// What names stand for. A name is a table's or a sequence's, never both.
+#[derive(Debug, Default)]
+struct Named {
+    tables: BTreeMap<String, Arc<Table>>,
+    sequences: BTreeMap<String, Arc<Sequence>>,
+}
+
 impl Catalog {
-    /// Reads the records of all tables.
+    /// Reads all records, and drops what a crash left half made.
     pub fn load(store: &Store) -> Result<Self> {
-        let mut tables = BTreeMap::new();
+        let mut named = Named::default();
+        let mut owned = Vec::new();
+        let mut kept = BTreeSet::new();
         for (id, bytes) in store.records()? {
-            let schema = record::decode(id, &bytes)?;
-            tables.insert(schema.name().to_owned(), Arc::new(Table { id, schema }));
+            match record::decode(id, &bytes)? {
+                Record::Table(schema) => {
+                    kept.insert(id);
+                    let parts = schema.parts();
+                    kept.extend(parts.indexes.iter().map(|index| index.id));
+                    kept.extend(parts.sequences.iter().map(|owned| owned.sequence));
+                    let name = schema.name().to_owned();
+                    let epoch = 0;
+                    let table = Table::new(id, schema, epoch, None, Timestamp::default())?;
+                    named.tables.insert(name, Arc::new(table));
+                }
+                Record::Sequence(definition) => owned.push((id, definition)),
+                Record::Index { .. } | Record::Building => {}
+            }
+        }
+        for (id, definition) in owned {
+            if !definition.owned || kept.contains(&id) {
+                kept.insert(id);
+                let name = definition.name.clone();
+                let sequence = Arc::new(Sequence::new(id, definition));
+                named.sequences.insert(name, sequence);
+            }
+        }
+        for id in store.tables() {
+            if !kept.contains(&id) {
+                store.drop_table(id)?;
+            }
         }
         Ok(Self {
-            tables: RwLock::new(tables),
+            changes: Mutex::default(),
+            named: RwLock::new(named),
             generation: AtomicU64::new(0),
         })
     }
 
+    /// Rises with every change: who remembers anything of the catalog looks at it again then.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
     /// The table called `name`.
     pub fn get(&self, name: &str) -> Result<Arc<Table>> {
-        let tables = self.tables.read();
+        let named = self.named.read();
         let no_such = || Error::NoSuchTable {
             name: name.to_owned(),
-            nearest: nearest(name, tables.keys()).cloned(),
+            nearest: nearest(name, named.tables.keys()).cloned(),
         };
-        tables.get(name).cloned().ok_or_else(no_such)
+        named.tables.get(name).cloned().ok_or_else(no_such)
     }
 
     /// The table called `name`, if there is one.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Table>> {
-        self.tables.read().get(name).cloned()
-    }
-
-    /// Rises with every change of a table, so that whoever keeps what it worked out knows when to
-    /// work it out again.
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        self.named.read().tables.get(name).cloned()
     }
 
     /// All tables, by name.
     pub fn all(&self) -> Vec<Arc<Table>> {
-        self.tables.read().values().cloned().collect()
+        self.named.read().tables.values().cloned().collect()
+    }
+
+    /// The sequence called `name`.
+    pub fn sequence(&self, name: &str) -> Result<Arc<Sequence>> {
+        let named = self.named.read();
+        let no_such = || Error::NoSuchSequence {
+            name: name.to_owned(),
+            nearest: nearest(name, named.sequences.keys()).cloned(),
+        };
+        named.sequences.get(name).cloned().ok_or_else(no_such)
+    }
+
+    /// All sequences, by name.
+    pub fn sequences(&self) -> Vec<Arc<Sequence>> {
+        self.named.read().sequences.values().cloned().collect()
     }
 
     /// Makes a table whose partitions begin at the given keys (besides the first, which has no
@@ -86,29 +182,26 @@ impl Catalog {
         schema: Schema,
         split_keys: &[Bytes],
     ) -> Result<Arc<Table>> {
-        let mut tables = self.tables.write();
-        if tables.contains_key(schema.name()) {
-            return Err(Error::TableExists {
-                name: schema.name().to_owned(),
-            });
-        }
-        let id = TableId(store.fresh_id()?);
-        store.create_table(id, split_keys, record::encode(&schema))?;
-        let name = schema.name().to_owned();
-        let table = Arc::new(Table { id, schema });
-        tables.insert(name, Arc::clone(&table));
-        self.generation.fetch_add(1, Ordering::AcqRel);
-        Ok(table)
+        self.change(store).create(schema, split_keys, Vec::new())
     }
 
-    /// Drops a table with all its rows.
+    /// Drops a table with all its rows, its indexes, and the sequences of its columns.
     pub fn remove(&self, store: &Store, name: &str) -> Result<()> {
+        let change = self.change(store);
         let table = self.get(name)?;
-        let mut tables = self.tables.write();
-        store.drop_table(table.id)?;
-        tables.remove(name);
+        change.remove(&table)
+    }
+
+    /// Begins to change the catalog; others wait until it is dropped.
+    pub(crate) fn change<'c>(&'c self, store: &'c Store) -> Change<'c> {
+        Change::new(self, store, self.changes.lock())
+    }
+
+    /// Shows a change to everyone.
+    fn show(&self, change: impl FnOnce(&mut Named)) {
+        let mut named = self.named.write();
+        change(&mut named);
         self.generation.fetch_add(1, Ordering::AcqRel);
-        Ok(())
     }
 }
 

@@ -37,6 +37,112 @@ pub enum Error {
         /// A name that looks like it.
         nearest: Option<String>,
     },
+    /// A column that a table has already.
+    #[error("table `{table}` has a column `{column}` already")]
+    ColumnExists {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// A column that something else needs.
+    #[error("column `{column}` of table `{table}` cannot be dropped: {reason}")]
+    ColumnInUse {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// Who needs it, and what to do.
+        reason: String,
+    },
+    /// NULL in rows of a column that is to refuse it.
+    #[error("column `{column}` of table `{table}` cannot be NOT NULL: {reason}")]
+    NullsThere {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// What there is, and what to do.
+        reason: String,
+    },
+    /// An index that a table does not have.
+    #[error("table `{table}` has no index `{index}`")]
+    NoSuchIndex {
+        /// The table.
+        table: String,
+        /// The index that was asked for.
+        index: String,
+    },
+    /// An option that does not exist, or not with this value.
+    #[error("table `{table}`, option {option}: {reason}")]
+    TableOption {
+        /// The table.
+        table: String,
+        /// The option.
+        option: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A default that cannot be.
+    #[error("the default of column `{column}` of table `{table}`: {reason}")]
+    Default {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// A sequence that does not exist.
+    #[error("sequence `{name}` does not exist{}", did_you_mean(.nearest))]
+    NoSuchSequence {
+        /// The name that was asked for.
+        name: String,
+        /// A name that looks like it.
+        nearest: Option<String>,
+    },
+    /// A sequence that exists already.
+    #[error("sequence `{name}` exists already")]
+    SequenceExists {
+        /// Its name.
+        name: String,
+    },
+    /// A sequence that cannot be.
+    #[error("sequence `{name}`: {reason}")]
+    Sequence {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A sequence that something else needs.
+    #[error("sequence `{name}` cannot be dropped: {reason}")]
+    SequenceInUse {
+        /// Its name.
+        name: String,
+        /// Who needs it, and what to do.
+        reason: String,
+    },
+    /// A sequence that has no more numbers.
+    #[error("sequence `{name}` has come to its end at {end}: give it other bounds, or CYCLE")]
+    SequenceEnd {
+        /// Its name.
+        name: String,
+        /// Its last number.
+        end: i64,
+    },
+    /// A number beyond the bounds of a sequence.
+    #[error("{value} is beyond the bounds of sequence `{name}`, {min} and {max}")]
+    SequenceValue {
+        /// Its name.
+        name: String,
+        /// The number.
+        value: i64,
+        /// Its least number.
+        min: i64,
+        /// Its greatest number.
+        max: i64,
+    },
     /// A schema that cannot be.
     #[error("table `{table}`: {reason}")]
     Schema {
@@ -101,6 +207,16 @@ pub enum Error {
         /// The table.
         table: String,
         /// The key, as a path.
+        key: String,
+    },
+    /// A row with the same values in a unique index is there.
+    #[error("table `{table}` has a row with {key} in its unique index `{index}` already")]
+    NotUnique {
+        /// The table.
+        table: String,
+        /// The index.
+        index: String,
+        /// The values, as a path.
         key: String,
     },
     /// ON CONFLICT over columns that may repeat.

@@ -11,7 +11,7 @@ use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
-use crate::{Catalog, Error, Prepared, Result, ddl};
+use crate::{Catalog, Error, Prepared, Result, cast, ddl};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]
@@ -113,11 +113,35 @@ impl Executor {
     /// A random UUID of version 4.
     pub(crate) fn random_uuid(&self) -> Value {
         let random =
-            u128::from(self.store.random_u64()) << 64 | u128::from(self.store.random_u64());
+            u128::from(self.store.random()) << 64 | u128::from(self.store.random());
         let version = 4_u128 << 76;
         let variant = 2_u128 << 62;
         let free = !(0xf_u128 << 76 | 3_u128 << 62);
         Value::Uuid((random & free | version | variant).to_be_bytes())
+    }
+
+    /// `nextval(name)`.
+    pub(crate) fn next_value(&self, arguments: &[Value]) -> Result<Value> {
+        let [Value::Utf8(name)] = arguments else {
+            return Ok(Value::Null);
+        };
+        let sequence = self.catalog.sequence(&sequence_name(name))?;
+        Ok(Value::Int64(sequence.next(&self.store)?))
+    }
+
+    /// `setval(name, value [, called])`.
+    pub(crate) fn set_value(&self, arguments: &[Value]) -> Result<Value> {
+        let mut arguments = arguments.iter().cloned();
+        let (Some(Value::Utf8(name)), Some(value)) = (arguments.next(), arguments.next()) else {
+            return Ok(Value::Null);
+        };
+        let called = arguments.next() != Some(Value::Bool(false));
+        let sequence = self.catalog.sequence(&sequence_name(&name))?;
+        let value = cast(value, keys::Type::Int64)?;
+        if let Value::Int64(value) = value {
+            sequence.set(&self.store, value, called)?;
+        }
+        Ok(value)
     }
 
     pub(crate) async fn plan(&self, reader: Reader, query: &ast::Query) -> Result<PlannedQuery> {
@@ -230,6 +254,15 @@ impl Executor {
             source: Source::Query(rows),
             command: "SELECT",
         })
+    }
+}
+
+/// The name of a sequence as a text gives it: maybe with quotes, maybe with the schema.
+fn sequence_name(text: &str) -> String {
+    let name = text.strip_prefix("public.").unwrap_or(text);
+    match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(quoted) => quoted.replace("\"\"", "\""),
+        None => name.to_lowercase(),
     }
 }
 

@@ -10,20 +10,21 @@
 //! statements both ways.
 
 mod filter;
+mod path;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use keys::{Type, Value};
 use syntax::ast;
-use txn::{Direction, KeyRange, Reader, Scan};
+use txn::{Direction, Reader};
 
-pub(crate) use filter::{KeyFilter, Keys, plain_column};
+use filter::plain_column;
+pub(crate) use path::{Path, PathRows};
 
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
 use crate::scalar::{Given, Scalar, Scope};
-use crate::{Catalog, Result, Schema, Table};
+use crate::{Catalog, Result, Schema};
 
 /// How many rows are handed over at a time.
 const BATCH_ROWS: usize = 256;
@@ -31,8 +32,7 @@ const BATCH_ROWS: usize = 256;
 /// A read by key.
 #[derive(Debug)]
 pub(crate) struct ReadPlan {
-    pub(crate) table: Arc<Table>,
-    pub(crate) filter: KeyFilter,
+    pub(crate) path: Path,
     /// Positions of the columns to answer with.
     projection: Vec<usize>,
     pub(crate) columns: Arc<[ResultColumn]>,
@@ -48,7 +48,13 @@ impl ReadPlan {
         query: &ast::Query,
         hints: &[Option<Type>],
     ) -> Result<Option<(Self, Vec<Option<Type>>)>> {
-        let Some((select, name, alias)) = plain_select(query) else {
+        let Some(Plain {
+            select,
+            name,
+            alias,
+            index,
+        }) = plain_select(query)
+        else {
             return Ok(None);
         };
         let Ok(name) = tree_table_name(name) else {
@@ -62,10 +68,12 @@ impl ReadPlan {
         let Some((projection, columns)) = projection(schema, &select.projection, &mut scope) else {
             return Ok(None);
         };
-        let Some(filter) = KeyFilter::new(schema, select.selection.as_ref(), &mut scope)? else {
+        let selection = select.selection.as_ref();
+        let (wanted, index) = (Some(projection.as_slice()), index.as_deref());
+        let Some(path) = Path::choose(&table, selection, &mut scope, wanted, index)? else {
             return Ok(None);
         };
-        let Some(direction) = direction(schema, query, &filter) else {
+        let Some(direction) = direction(schema, query, &path) else {
             return Ok(None);
         };
         let Some((limit, offset)) = limits(query, &mut scope)? else {
@@ -73,8 +81,7 @@ impl ReadPlan {
         };
         let parameters = std::mem::take(&mut scope.parameters);
         let plan = Self {
-            table,
-            filter,
+            path,
             projection,
             columns,
             direction,
@@ -104,36 +111,17 @@ impl ReadPlan {
         else {
             return Ok(None);
         };
-        let Some(keys) = self.filter.bind(given)? else {
+        let Some(rows) = self.path.find(reader, given, self.direction)? else {
             return Ok(None);
         };
-        let ranges = match keys {
-            Keys::Point(key) => {
-                let mut rows = Vec::new();
-                if let Some(row) = reader.get(self.table.id(), &key)? {
-                    let row = self.table.schema().decode(&key, &row)?;
-                    if left > 0 && skip == 0 && self.filter.holds(given.with_row(&row))? {
-                        rows.push(self.project(row));
-                    }
-                }
-                return Ok(Some(FastRows::Ready(Some(rows))));
-            }
-            Keys::Ranges(ranges) => ranges,
-        };
-        let mut ranges: VecDeque<KeyRange> = ranges.into();
-        if self.direction == Direction::Descending {
-            ranges = ranges.into_iter().rev().collect();
-        }
-        Ok(Some(FastRows::Scanned(Box::new(Scanned {
+        Ok(Some(FastRows {
             plan: Arc::clone(self),
-            reader: reader.clone(),
             parameters: given.parameters.into(),
             now_us: given.now_us,
-            ranges,
-            scan: None,
+            rows,
             left,
             skip,
-        }))))
+        }))
     }
 
     fn project(&self, row: Vec<Value>) -> Vec<Value> {
@@ -147,22 +135,12 @@ impl ReadPlan {
     }
 }
 
-/// Rows of a read by key.
-pub(crate) enum FastRows {
-    /// All of them, once.
-    Ready(Option<Vec<Vec<Value>>>),
-    /// Read as they are asked for.
-    Scanned(Box<Scanned>),
-}
-
-/// Ranges that are being read.
-pub(crate) struct Scanned {
+/// Rows of a read by key, read as they are asked for.
+pub(crate) struct FastRows {
     plan: Arc<ReadPlan>,
-    reader: Reader,
     parameters: Box<[Value]>,
     now_us: i64,
-    ranges: VecDeque<KeyRange>,
-    scan: Option<Scan>,
+    rows: PathRows,
     left: usize,
     skip: usize,
 }
@@ -170,18 +148,13 @@ pub(crate) struct Scanned {
 impl FastRows {
     /// Some more rows; none at the end.
     pub(crate) fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
-        match self {
-            Self::Ready(rows) => rows.take().map(Ok),
-            Self::Scanned(scanned) => scanned.next(),
-        }
-    }
-}
-
-impl Scanned {
-    fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
+        let given = Given {
+            parameters: &self.parameters,
+            ..Given::at(self.now_us)
+        };
         let mut rows = Vec::new();
         while self.left > 0 && rows.len() < BATCH_ROWS {
-            match self.row() {
+            match self.rows.next(&self.plan.path, given) {
                 Ok(None) => break,
                 Ok(Some(_)) if self.skip > 0 => self.skip -= 1,
                 Ok(Some(row)) => {
@@ -193,38 +166,18 @@ impl Scanned {
         }
         (!rows.is_empty()).then_some(Ok(rows))
     }
-
-    /// The next row that qualifies.
-    fn row(&mut self) -> Result<Option<Vec<Value>>> {
-        loop {
-            let Some(scan) = &mut self.scan else {
-                let Some(range) = self.ranges.pop_front() else {
-                    return Ok(None);
-                };
-                let (table, direction) = (self.plan.table.id(), self.plan.direction);
-                self.scan = Some(self.reader.scan(table, &range, direction)?);
-                continue;
-            };
-            let Some(pair) = scan.next() else {
-                self.scan = None;
-                continue;
-            };
-            let (key, row) = pair?;
-            let row = self.plan.table.schema().decode(&key, &row)?;
-            let given = Given {
-                parameters: &self.parameters,
-                row: &row,
-                ..Given::at(self.now_us)
-            };
-            if self.plan.filter.holds(given)? {
-                return Ok(Some(row));
-            }
-        }
-    }
 }
 
-/// A SELECT from one table with nothing but a filter: its table, and the name that goes by.
-fn plain_select(query: &ast::Query) -> Option<(&ast::Select, &ast::ObjectName, Option<String>)> {
+/// A SELECT from one table with nothing but a filter.
+struct Plain<'q> {
+    select: &'q ast::Select,
+    name: &'q ast::ObjectName,
+    alias: Option<String>,
+    /// The index after VIEW.
+    index: Option<String>,
+}
+
+fn plain_select(query: &ast::Query) -> Option<Plain<'_>> {
     let ast::SetExpr::Select(select) = query.body.as_ref() else {
         return None;
     };
@@ -261,7 +214,17 @@ fn plain_select(query: &ast::Query) -> Option<(&ast::Select, &ast::ObjectName, O
         return None;
     }
     let alias = alias.as_ref().map(|alias| tree_name(&alias.name));
-    (plain && from.joins.is_empty() && index_hints.is_empty()).then_some((select, name, alias))
+    let index = match index_hints.as_slice() {
+        [] => None,
+        [hint] => Some(tree_name(hint.index_names.first()?)),
+        _ => return None,
+    };
+    (plain && from.joins.is_empty()).then_some(Plain {
+        select,
+        name,
+        alias,
+        index,
+    })
 }
 
 /// The columns that a list of plain columns names.
@@ -285,7 +248,7 @@ fn projection(
     for item in items {
         match item {
             ast::SelectItem::Wildcard(options) if *options == Default::default() => {
-                (0..schema.columns().len()).try_for_each(|position| add(position, None))?;
+                schema.visible().try_for_each(|position| add(position, None))?;
             }
             ast::SelectItem::UnnamedExpr(expr) => {
                 add(named_column(expr, scope)?, None)?;
@@ -308,7 +271,7 @@ fn named_column(expr: &ast::Expr, scope: &mut Scope<'_>) -> Option<usize> {
 }
 
 /// Which way to read, if the key's order is the order asked for.
-fn direction(schema: &Schema, query: &ast::Query, filter: &KeyFilter) -> Option<Direction> {
+fn direction(schema: &Schema, query: &ast::Query, path: &Path) -> Option<Direction> {
     let Some(order) = &query.order_by else {
         return Some(Direction::Ascending);
     };
@@ -317,8 +280,10 @@ fn direction(schema: &Schema, query: &ast::Query, filter: &KeyFilter) -> Option<
     };
     let mut direction = None;
     // Columns bound to one value do not disturb the order.
-    let fixed = filter.fixed_columns();
-    let mut keys = schema.key_columns().enumerate();
+    let fixed = path.filter.fixed_columns();
+    let order = path.order().iter();
+    let order = order.filter_map(|position| schema.columns().get(*position));
+    let mut keys = order.enumerate();
     for term in terms {
         let ast::Expr::Identifier(name) = &term.expr else {
             return None;

@@ -222,6 +222,30 @@ impl Scalar {
         }
     }
 
+    /// Adds the columns of the row that it needs.
+    pub(crate) fn collect_columns(&self, columns: &mut Vec<usize>) {
+        match self {
+            Self::Value(_) | Self::Parameter(..) | Self::Excluded(..) => {}
+            Self::Column(position, _) => columns.push(*position),
+            Self::Cast(inner, _) | Self::Not(inner) | Self::IsNull(inner) => {
+                inner.collect_columns(columns);
+            }
+            Self::Arithmetic(_, left, right)
+            | Self::Compare(_, left, right)
+            | Self::Distinct(left, right) => {
+                left.collect_columns(columns);
+                right.collect_columns(columns);
+            }
+            Self::And(parts) | Self::Or(parts) => {
+                parts.iter().for_each(|part| part.collect_columns(columns));
+            }
+            Self::Call(_, arguments) => {
+                let arguments = arguments.iter();
+                arguments.for_each(|argument| argument.collect_columns(columns));
+            }
+        }
+    }
+
     /// Whether it is true; NULL is not.
     pub(crate) fn holds(&self, given: Given<'_>) -> Result<bool> {
         Ok(self.value(given)? == Value::Bool(true))

@@ -1,51 +1,129 @@
 //! What a table's rows look like, and how they become bytes.
+//!
+//! Key columns lie in the key, the others in *slots* of the row. A slot is never used again:
+//!
+//! ```text
+//!   CREATE TABLE t (k, a, b, PRIMARY KEY (k))     a → 0   b → 1
+//!   ALTER TABLE t DROP COLUMN a                   –   0   b → 1
+//!   ALTER TABLE t ADD COLUMN c DEFAULT 7          –   0   b → 1   c → 2
+//!
+//!   a row from before the DROP   │ 0: 5 │ 1: 6 │           reads b = 6, c = 7 (missing)
+//!   a row from now               │ 0: – │ 1: 6 │ 2: 8 │    reads b = 6, c = 8
+//! ```
+//!
+//! So columns come, go and change their names without a row being written: what rows have in a slot
+//! that is younger than they are is in the schema, and the type of a dropped column stays there.
 
-use keys::{KEY_COLUMNS_MAX, RowView, Type, Value, encode_key, encode_row, format_key};
+mod column;
+mod fault;
+
+use keys::{RowView, Type, Value, encode_key, encode_row, format_key};
 use txn::Bytes;
 
+use crate::options::TableOptions;
 use crate::{Error, Result};
+
+pub use column::{Column, Index};
+pub(crate) use column::{Owned, Slot};
+pub(crate) use fault::name_fault;
 
 /// How long the name of a table or column may be.
 pub const NAME_CHARS_MAX: usize = 255;
 
-/// One column of a table.
+/// How long the expression of a default may be.
+pub const DEFAULT_BYTES_MAX: usize = 16 * 1024;
+
+/// How many indexes a table may have.
+pub const INDEXES_MAX: usize = 64;
+
+/// The columns of a table, its primary key, and what else is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// Its name, unique in the table.
-    pub name: String,
-    /// Its type.
-    pub kind: Type,
-    /// Whether NULL is refused.
-    pub not_null: bool,
+pub struct Schema {
+    parts: Parts,
+    /// Whether the key columns come first and in order, and then the slots'.
+    in_order: bool,
 }
 
-impl Column {
-    /// A column that may be NULL.
-    pub fn new(name: impl Into<String>, kind: Type) -> Self {
+/// What a schema is made of, to be taken apart and put together again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<Column>,
+    /// Positions of the key columns, in the order of the key.
+    pub(crate) key: Vec<usize>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) indexes: Vec<Index>,
+    pub(crate) options: TableOptions,
+    pub(crate) sequences: Vec<Owned>,
+}
+
+impl Parts {
+    /// A new table, with a slot for each column outside of the key.
+    pub(crate) fn new(name: String, columns: Vec<Column>, key: Vec<usize>) -> Self {
+        let slot = |(position, column): (usize, &Column)| Slot {
+            column: Some(position),
+            kind: column.kind,
+            missing: Value::Null,
+        };
+        let rest = columns.iter().enumerate();
+        let slots = rest
+            .filter(|(position, _)| !key.contains(position))
+            .map(slot)
+            .collect();
         Self {
-            name: name.into(),
-            kind,
-            not_null: false,
+            name,
+            columns,
+            key,
+            slots,
+            indexes: Vec::new(),
+            options: TableOptions::default(),
+            sequences: Vec::new(),
         }
     }
 
-    /// The same column, refusing NULL.
-    #[must_use]
-    pub fn not_null(mut self) -> Self {
-        self.not_null = true;
-        self
+    /// Adds a column, which has `missing` in the rows that are there.
+    pub(crate) fn add_column(&mut self, column: Column, missing: Value) {
+        self.slots.push(Slot {
+            column: Some(self.columns.len()),
+            kind: column.kind,
+            missing,
+        });
+        self.columns.push(column);
     }
-}
 
-/// The columns of a table and its primary key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schema {
-    name: String,
-    columns: Vec<Column>,
-    /// Positions of the key columns, in the order of the key.
-    key: Vec<usize>,
-    /// Positions of the other columns, in order.
-    rest: Vec<usize>,
+    /// Takes away a column that nothing else names. Its slot stays, and the columns behind it move up.
+    pub(crate) fn drop_column(&mut self, position: usize) {
+        if position >= self.columns.len() {
+            return;
+        }
+        self.columns.remove(position);
+        let up = |at: &mut usize| *at -= usize::from(*at > position);
+        for slot in &mut self.slots {
+            match &mut slot.column {
+                Some(column) if *column == position => {
+                    slot.column = None;
+                    slot.missing = Value::Null;
+                }
+                Some(column) => up(column),
+                None => {}
+            }
+        }
+        self.key.iter_mut().for_each(up);
+        for index in &mut self.indexes {
+            index
+                .columns
+                .iter_mut()
+                .chain(&mut index.cover)
+                .for_each(up);
+        }
+        if let Some(ttl) = &mut self.options.ttl {
+            up(&mut ttl.column);
+        }
+        self.sequences.retain(|owned| owned.column != position);
+        for owned in &mut self.sequences {
+            up(&mut owned.column);
+        }
+    }
 }
 
 impl Schema {
@@ -64,114 +142,78 @@ impl Schema {
                 .ok_or_else(no_such)?;
             positions.push(position);
         }
-        Self::from_positions(name, columns, positions)
+        Self::from_parts(Parts::new(name, columns, positions))
     }
 
-    pub(crate) fn from_positions(
-        name: String,
-        columns: Vec<Column>,
-        key: Vec<usize>,
-    ) -> Result<Self> {
-        let rest = (0..columns.len()).filter(|at| !key.contains(at)).collect();
-        let schema = Self {
-            name,
-            columns,
-            key,
-            rest,
-        };
-        match schema.fault() {
-            Some(reason) => Err(Error::Schema {
-                table: schema.name,
-                reason,
-            }),
-            None => Ok(schema),
+    /// The schema that is made of these parts, if one is.
+    pub(crate) fn from_parts(parts: Parts) -> Result<Self> {
+        if let Some(reason) = fault::fault(&parts) {
+            let table = parts.name;
+            return Err(Error::Schema { table, reason });
         }
+        let slots = parts.slots.iter().map(|slot| slot.column);
+        let stored = parts.key.iter().copied().map(Some).chain(slots);
+        let in_order = stored.eq((0..parts.columns.len()).map(Some));
+        Ok(Self { parts, in_order })
     }
 
-    /// What is wrong with the schema, if anything.
-    fn fault(&self) -> Option<String> {
-        if let Some(fault) = name_fault("table", &self.name) {
-            return Some(fault);
-        }
-        if self.columns.len() > keys::COLUMNS_MAX {
-            let (limit, size) = (keys::COLUMNS_MAX, self.columns.len());
-            return Some(format!(
-                "a table may have {limit} columns, this one has {size}"
-            ));
-        }
-        for (position, column) in self.columns.iter().enumerate() {
-            if let Some(fault) = name_fault("column", &column.name) {
-                return Some(fault);
-            }
-            if self
-                .columns
-                .iter()
-                .take(position)
-                .any(|other| other.name == column.name)
-            {
-                return Some(format!("column `{}` is there twice", column.name));
-            }
-        }
-        self.key_fault()
-    }
-
-    fn key_fault(&self) -> Option<String> {
-        if self.key.is_empty() {
-            return Some("a table needs a primary key: name at least one column".to_owned());
-        }
-        if self.key.len() > KEY_COLUMNS_MAX {
-            let size = self.key.len();
-            return Some(format!(
-                "a primary key may have {KEY_COLUMNS_MAX} columns, this one has {size}"
-            ));
-        }
-        for (index, position) in self.key.iter().enumerate() {
-            let Some(column) = self.columns.get(*position) else {
-                return Some("the primary key names a column that is not there".to_owned());
-            };
-            if self.key.iter().take(index).any(|other| other == position) {
-                return Some(format!(
-                    "column `{}` is in the primary key twice",
-                    column.name
-                ));
-            }
-            if !column.kind.is_key_type() {
-                let Column { name, kind, .. } = column;
-                return Some(format!(
-                    "column `{name}` of type {kind} cannot be part of the primary key: \
-                     choose an integer, text, date or UUID column"
-                ));
-            }
-        }
-        None
+    /// What it is made of.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// The table's name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.parts.name
     }
 
     /// The columns, in order.
     pub fn columns(&self) -> &[Column] {
-        &self.columns
+        &self.parts.columns
+    }
+
+    /// Positions of the columns that `*` stands for.
+    pub fn visible(&self) -> impl Iterator<Item = usize> {
+        let columns = self.parts.columns.iter().enumerate();
+        columns
+            .filter(|(_, column)| !column.hidden)
+            .map(|(position, _)| position)
+    }
+
+    /// Whether the table has a key that nobody asked for.
+    pub fn has_hidden_columns(&self) -> bool {
+        self.parts.columns.iter().any(|column| column.hidden)
     }
 
     /// The key columns, in the order of the key.
     pub fn key_columns(&self) -> impl Iterator<Item = &Column> {
-        self.key
+        let columns = &self.parts.columns;
+        self.parts
+            .key
             .iter()
-            .filter_map(|position| self.columns.get(*position))
+            .filter_map(|position| columns.get(*position))
+    }
+
+    /// The indexes.
+    pub fn indexes(&self) -> &[Index] {
+        &self.parts.indexes
+    }
+
+    /// The options.
+    pub fn options(&self) -> &TableOptions {
+        &self.parts.options
     }
 
     /// Where the column of this name stands.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name == name)
+        let mut columns = self.parts.columns.iter();
+        columns.position(|column| column.name == name)
     }
 
     /// Where the column of this name stands, or an error.
     pub(crate) fn column_position(&self, name: &str) -> Result<usize> {
         let no_such = || Error::NoSuchColumn {
-            table: self.name.clone(),
+            table: self.name().to_owned(),
             column: name.to_owned(),
         };
         self.position(name).ok_or_else(no_such)
@@ -179,7 +221,8 @@ impl Schema {
 
     /// The key of a row.
     pub(crate) fn key_of(&self, row: &[Value]) -> Vec<Value> {
-        self.key
+        self.parts
+            .key
             .iter()
             .filter_map(|position| row.get(*position).cloned())
             .collect()
@@ -187,35 +230,44 @@ impl Schema {
 
     /// Whether two rows have the same key.
     pub(crate) fn same_key(&self, one: &[Value], other: &[Value]) -> bool {
-        let mut key = self.key.iter();
+        let mut key = self.parts.key.iter();
         key.all(|position| one.get(*position) == other.get(*position))
     }
 
     /// Where a column that is not in the key lies in the row.
     pub(crate) fn rest_index(&self, position: usize) -> usize {
-        self.rest
-            .iter()
-            .take_while(|other| **other < position)
-            .count()
+        let mut slots = self.parts.slots.iter();
+        slots
+            .position(|slot| slot.column == Some(position))
+            .expect("a column outside of the key has a slot")
+    }
+
+    /// What rows have for a column that they are older than.
+    pub(crate) fn missing(&self, position: usize) -> &Value {
+        let mut slots = self.parts.slots.iter();
+        slots
+            .find(|slot| slot.column == Some(position))
+            .map_or(&Value::Null, |slot| &slot.missing)
     }
 
     /// An error for stored bytes that do not fit this table.
     pub(crate) fn damaged(&self, key: &[u8], detail: String) -> Error {
         Error::Damaged {
-            table: self.name.clone(),
+            table: self.name().to_owned(),
             key: format_key(key),
             detail,
         }
     }
 
     pub(crate) fn key_positions(&self) -> &[usize] {
-        &self.key
+        &self.parts.key
     }
 
     /// The bytes of a whole key, or of the first columns of one.
     pub fn encode_key_prefix(&self, values: &[Value]) -> Result<Bytes> {
-        if values.len() > self.key.len() {
-            return Err(self.wrong_count("key columns", self.key.len(), values.len()));
+        let width = self.parts.key.len();
+        if values.len() > width {
+            return Err(self.wrong_count("key columns", width, values.len()));
         }
         for (column, value) in self.key_columns().zip(values) {
             self.check(column, value)?;
@@ -225,52 +277,64 @@ impl Schema {
 
     /// The bytes of a whole key.
     pub fn encode_key(&self, values: &[Value]) -> Result<Bytes> {
-        if values.len() != self.key.len() {
-            return Err(self.wrong_count("key columns", self.key.len(), values.len()));
+        let width = self.parts.key.len();
+        if values.len() != width {
+            return Err(self.wrong_count("key columns", width, values.len()));
         }
         self.encode_key_prefix(values)
     }
 
     /// The key and row bytes of a row, its values in the order of the columns.
     pub fn encode(&self, row: &[Value]) -> Result<(Bytes, Bytes)> {
-        if row.len() != self.columns.len() {
-            return Err(self.wrong_count("columns", self.columns.len(), row.len()));
+        let Parts {
+            columns,
+            key,
+            slots,
+            ..
+        } = &self.parts;
+        if row.len() != columns.len() {
+            return Err(self.wrong_count("columns", columns.len(), row.len()));
         }
-        for (column, value) in self.columns.iter().zip(row) {
+        for (column, value) in columns.iter().zip(row) {
             self.check(column, value)?;
         }
-        let pick = |positions: &[usize]| -> Vec<Value> {
-            positions
-                .iter()
-                .filter_map(|position| row.get(*position).cloned())
-                .collect()
-        };
-        let key = encode_key(&pick(&self.key))?;
-        let rest = encode_row(&pick(&self.rest))?;
-        Ok((key.into(), rest.into()))
+        let pick = |position: usize| row.get(position).cloned().unwrap_or(Value::Null);
+        let key: Vec<Value> = key.iter().map(|position| pick(*position)).collect();
+        let rest: Vec<Value> = slots
+            .iter()
+            .map(|slot| slot.column.map_or(Value::Null, pick))
+            .collect();
+        Ok((encode_key(&key)?.into(), encode_row(&rest)?.into()))
     }
 
     /// The inverse of [`Schema::encode`].
     pub fn decode(&self, key: &[u8], row: &[u8]) -> Result<Vec<Value>> {
         let wrong = |error: keys::Error| self.damaged(key, error.to_string());
-        let mut values = Vec::with_capacity(self.columns.len());
+        let slots = &self.parts.slots;
+        let width = self.parts.key.len();
+        let mut values = Vec::with_capacity(width + slots.len());
         for column in keys::key::columns(key) {
             values.push(column.and_then(|column| column.decode()).map_err(wrong)?);
         }
-        if values.len() != self.key.len() {
+        if values.len() != width {
             return Err(self.damaged(key, format!("its key has {} columns", values.len())));
         }
-        let rest = self.rest.iter().filter_map(|at| self.columns.get(*at));
         let view = RowView::new(row).map_err(wrong)?;
-        view.decode_into(rest.map(|column| column.kind), &mut values)
+        view.decode_into(slots.iter().map(|slot| slot.kind), &mut values)
             .map_err(wrong)?;
-        // Nearly always the key columns come first and in order, and so do the values now.
-        if self.key.iter().copied().eq(0..self.key.len()) {
+        let younger = values.iter_mut().skip(width).zip(slots);
+        for (value, slot) in younger.skip(view.columns()) {
+            value.clone_from(&slot.missing);
+        }
+        // Nearly always the columns stand as they are stored, and so do the values now.
+        if self.in_order {
             return Ok(values);
         }
-        let mut placed = vec![Value::Null; values.len()];
-        for (position, value) in self.key.iter().chain(&self.rest).zip(values) {
-            if let Some(place) = placed.get_mut(*position) {
+        let mut placed = vec![Value::Null; self.parts.columns.len()];
+        let rest = slots.iter().map(|slot| slot.column);
+        let stored = self.parts.key.iter().copied().map(Some).chain(rest);
+        for (position, value) in stored.zip(values) {
+            if let Some(place) = position.and_then(|position| placed.get_mut(position)) {
                 *place = value;
             }
         }
@@ -282,7 +346,7 @@ impl Schema {
             if !column.not_null {
                 return Ok(());
             }
-            let (table, column) = (self.name.clone(), column.name.clone());
+            let (table, column) = (self.name().to_owned(), column.name.clone());
             return Err(Error::NullValue { table, column });
         }
         if value.type_matches(column.kind) {
@@ -290,36 +354,21 @@ impl Schema {
         }
         let given = value.value_type();
         Err(Error::ValueType {
-            table: self.name.clone(),
+            table: self.name().to_owned(),
             column: column.name.clone(),
             expected: column.kind,
-            given: given.map_or("NULL".to_owned(), |kind| kind.to_string()),
+            given: given.map_or("NULL".to_owned(), |kind: Type| kind.to_string()),
         })
     }
 
     fn wrong_count(&self, what: &'static str, expected: usize, given: usize) -> Error {
         Error::ValueCount {
-            table: self.name.clone(),
+            table: self.name().to_owned(),
             what,
             expected,
             given,
         }
     }
-}
-
-fn name_fault(what: &str, name: &str) -> Option<String> {
-    let chars = name.chars().count();
-    if chars == 0 {
-        return Some(format!("a {what} needs a name"));
-    }
-    if chars > NAME_CHARS_MAX {
-        return Some(format!(
-            "the name of a {what} may have {NAME_CHARS_MAX} characters, this one has {chars}"
-        ));
-    }
-    name.chars()
-        .any(char::is_control)
-        .then(|| format!("the name of a {what} may not have control characters"))
 }
 
 #[cfg(test)]
@@ -381,5 +430,67 @@ mod tests {
                 Err(Error::Damaged { .. })
             ));
         }
+    }
+
+    /// The table drawn at the top of this file, before and after its two changes.
+    fn before_and_after() -> (Schema, Schema) {
+        let columns = ["k", "a", "b"].map(|name| Column::new(name, Type::Int64));
+        let old = Schema::new("t", columns.to_vec(), &["k"]).unwrap();
+        let mut parts = old.parts().clone();
+        parts.drop_column(1);
+        parts.add_column(Column::new("c", Type::Utf8), Value::from("seven"));
+        (old, Schema::from_parts(parts).unwrap())
+    }
+
+    #[test]
+    fn a_dropped_column_leaves_its_slot_and_a_new_one_takes_another() {
+        let (old, new) = before_and_after();
+        let [one, five, six] = [1, 5, 6].map(Value::Int64);
+        let (key, row) = old.encode(&[one.clone(), five, six.clone()]).unwrap();
+        let read = new.decode(&key, &row).unwrap();
+        assert_eq!(read, [one.clone(), six.clone(), Value::from("seven")]);
+
+        let now = [one, six, Value::Null];
+        let (key, row) = new.encode(&now).unwrap();
+        assert_eq!(new.decode(&key, &row).unwrap(), now);
+        // Who still has the old schema reads what the old columns have now.
+        assert_eq!(old.decode(&key, &row).unwrap()[1], Value::Null);
+        let places = ["b", "c"].map(|name| new.rest_index(new.position(name).unwrap()));
+        assert_eq!(places, [1, 2]);
+    }
+
+    #[test]
+    fn positions_move_up_when_a_column_before_them_goes() {
+        let names = ["a", "b", "c", "d"];
+        let columns = names.map(|name| Column::new(name, Type::Int64)).to_vec();
+        let mut parts = Schema::new("t", columns, &["d"]).unwrap().parts().clone();
+        parts.indexes.push(Index {
+            name: "i".into(),
+            id: txn::TableId(9),
+            unique: false,
+            columns: vec![2],
+            cover: vec![0],
+            ready: true,
+        });
+        parts.drop_column(1);
+        let schema = Schema::from_parts(parts).unwrap();
+        assert_eq!(schema.key_positions(), [2]);
+        assert_eq!(schema.indexes()[0].columns, [1]);
+        assert_eq!(schema.indexes()[0].cover, [0]);
+        assert_eq!(schema.rest_index(1), 2);
+    }
+
+    #[test]
+    fn a_slot_is_never_used_again() {
+        let (_, schema) = before_and_after();
+        let mut parts = schema.parts().clone();
+        while parts.slots.len() < keys::COLUMNS_MAX {
+            parts.add_column(Column::new("x", Type::Bool), Value::Null);
+            parts.drop_column(3);
+        }
+        assert!(Schema::from_parts(parts.clone()).is_ok());
+        parts.add_column(Column::new("x", Type::Bool), Value::Null);
+        let full = Schema::from_parts(parts).unwrap_err();
+        assert!(full.to_string().contains("dropped ones included"), "{full}");
     }
 }

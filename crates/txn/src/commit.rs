@@ -21,6 +21,7 @@ use storage::{Bytes, Durability, EngineId};
 
 use crate::across::Coordinator;
 use crate::engines::Slot;
+use crate::epochs::Expected;
 use crate::plan::{Change, Plan};
 use crate::reads::{Found, Reads};
 use crate::recent::{RECENT_KEYS_MAX, Recent};
@@ -50,6 +51,7 @@ pub(crate) struct Request {
     pub(crate) view: Arc<View>,
     pub(crate) reads: Reads,
     pub(crate) writes: Vec<Write>,
+    pub(crate) epochs: Expected,
     pub(crate) durability: Durability,
 }
 
@@ -183,6 +185,7 @@ impl Group<'_> {
     }
 
     fn validate(&self, request: &Request) -> Result<()> {
+        self.store.epochs.check(&request.epochs)?;
         for (engine, life) in request.reads.engines() {
             // An engine that is gone was split or merged away, and what was read is elsewhere now,
             // unless it was lost before.

@@ -40,6 +40,15 @@ pub enum Error {
         /// The oldest snapshot that can still commit.
         floor: Timestamp,
     },
+    /// A table was changed by a statement since the transaction looked at its schema.
+    #[error(
+        "transaction locks invalidated: {table} was altered while this transaction wrote to it; \
+         retry the transaction"
+    )]
+    Altered {
+        /// The table.
+        table: TableId,
+    },
     /// An engine was opened again since the transaction read from it.
     #[error(
         "transaction locks invalidated: {engine} was reopened at {reopened}, after this \

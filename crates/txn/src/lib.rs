@@ -32,6 +32,7 @@ mod active;
 mod collect;
 mod commit;
 mod engines;
+mod epochs;
 mod error;
 mod footprint;
 mod history;

@@ -20,6 +20,7 @@ use crate::active::Active;
 use crate::collect::Graveyard;
 use crate::commit::Request;
 use crate::engines::{Engines, Slot};
+use crate::epochs::Epochs;
 use crate::history::{HISTORY_BYTES_MAX, History};
 use crate::intent::{Intent, Owner, TxnId};
 use crate::queue::Queue;
@@ -74,6 +75,7 @@ pub struct Store {
     pub(crate) fatality: Arc<dyn Fatality>,
     pub(crate) directory: Directory,
     pub(crate) engines: Engines,
+    pub(crate) epochs: Epochs,
     pub(crate) active: Arc<Active>,
     pub(crate) history: History,
     pub(crate) queue: Queue<Request, Result<Timestamp>>,
@@ -126,6 +128,7 @@ impl Store {
             fatality,
             directory,
             engines: Engines::default(),
+            epochs: Epochs::default(),
             active: Arc::default(),
             history: History::new(history_bytes_max),
             queue: Queue::new(),
@@ -226,8 +229,8 @@ impl Store {
         self.clock.now_us()
     }
 
-    /// Sixty-four random bits.
-    pub fn random_u64(&self) -> u64 {
+    /// Sixty-four random bits; not for secrets.
+    pub fn random(&self) -> u64 {
         self.random.next_u64()
     }
 
@@ -262,6 +265,45 @@ impl Store {
             records.push((TableId(u64::from_be_bytes(id)), record));
         }
         Ok(records)
+    }
+
+    /// Replaces the record of a table.
+    pub fn set_record(&self, table: TableId, record: Bytes) -> Result<()> {
+        self.set_records([(table, Some(record))])
+    }
+
+    /// Replaces or removes records in one instant: after a crash all of them changed, or none. A
+    /// table without a record is nobody's, and the layer above drops it when it finds it.
+    pub fn set_records(
+        &self,
+        records: impl IntoIterator<Item = (TableId, Option<Bytes>)>,
+    ) -> Result<()> {
+        let mut batch = Batch::new();
+        for (table, record) in records {
+            match record {
+                Some(record) => batch.put(META_SPACE, record_key(table), record),
+                None => batch.remove(META_SPACE, record_key(table)),
+            }
+        }
+        let _sequencer = self.sequencer.lock();
+        let meta = self.engines.get(EngineId::META)?;
+        meta.check_writable()?;
+        if let Err(error) = meta.engine.write(batch, Durability::Synced) {
+            // An engine that refuses even an empty batch is poisoned: which records are there is not
+            // known until the database is opened again.
+            if meta.engine.write(Batch::new(), Durability::Synced).is_err() {
+                meta.fail(self.timestamps.next(), &error.to_string());
+            }
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    /// Begins an epoch of a table: a transaction that expects another one cannot commit any more. When
+    /// this returns, every commit of the epoch before is in the next view.
+    pub fn set_epoch(&self, table: TableId, epoch: u64) {
+        let _sequencer = self.sequencer.lock();
+        self.epochs.set(table, epoch);
     }
 
     /// Drops a table with all its rows and its record.

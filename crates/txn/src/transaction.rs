@@ -6,6 +6,7 @@ use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
 use storage::{Bytes, Direction, Durability, KeyRange};
 
 use crate::commit::{Request, Write};
+use crate::epochs::Expected;
 use crate::footprint::Touch;
 use crate::reader::Reader;
 use crate::reads::{Found, Reads};
@@ -19,6 +20,7 @@ use crate::{Error, Result, Timestamp};
 pub struct Transaction {
     view: Arc<View>,
     writes: Writes,
+    epochs: Expected,
 }
 
 /// A commit that happened.
@@ -42,6 +44,7 @@ impl Transaction {
         Self {
             view,
             writes: Writes::default(),
+            epochs: Expected::default(),
         }
     }
 
@@ -74,6 +77,17 @@ impl Transaction {
     /// Deletes a row, whether or not there is one. Reads nothing and so never conflicts.
     pub fn delete(&mut self, table: TableId, key: Bytes) -> Result<()> {
         self.writes.set(table, key, None)
+    }
+
+    /// Lets the commit fail unless the table is still in this epoch then. What is written to a table
+    /// should be written so, or a change of its schema may meet rows of the old one.
+    pub fn expect_epoch(&mut self, table: TableId, epoch: u64) {
+        self.epochs.add(table, epoch);
+    }
+
+    /// Whether nothing was written.
+    pub fn is_clean(&self) -> bool {
+        self.writes.is_empty()
     }
 
     /// Marks a point to which [`Transaction::rollback_to`] returns.
@@ -128,12 +142,15 @@ impl Transaction {
         if self.writes.is_empty() {
             return Ok(None);
         }
+        // Also here, because a table that was replaced cannot even be looked up.
+        self.view.store().epochs.check(&self.epochs)?;
         let bytes = self.writes.bytes();
         let (writes, touched) = look_up(&self.view, &self.writes, &reads)?;
         let request = Request {
             view: Arc::clone(&self.view),
             reads,
             writes,
+            epochs: self.epochs.clone(),
             durability,
         };
         Ok(Some(Ready {

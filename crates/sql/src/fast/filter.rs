@@ -30,6 +30,13 @@ pub(crate) struct KeyFilter {
     rest: Vec<Scalar>,
 }
 
+/// The columns of a key.
+struct Key<'k> {
+    /// Where they stand in the table, in the order of the key.
+    positions: &'k [usize],
+    kinds: &'k [Type],
+}
+
 /// What is asked of one key column.
 #[derive(Clone, Debug)]
 enum Bound {
@@ -50,17 +57,24 @@ pub(crate) enum Keys {
 }
 
 impl KeyFilter {
-    /// The filter, if key ranges and expressions of ours are all it takes.
+    /// The filter as ranges of a key over these columns, if such ranges and expressions of ours are
+    /// all it takes.
     pub(crate) fn new(
         schema: &Schema,
+        key: &[usize],
         filter: Option<&ast::Expr>,
         scope: &mut Scope<'_>,
     ) -> Result<Option<Self>> {
-        let kinds: Vec<Type> = schema.key_columns().map(|column| column.kind).collect();
+        let column = |position: &usize| schema.columns().get(*position);
+        let kinds: Vec<Type> = key.iter().filter_map(column).map(|one| one.kind).collect();
+        let key = Key {
+            positions: key,
+            kinds: &kinds,
+        };
         let mut columns: Vec<Vec<(Bound, &ast::Expr)>> = kinds.iter().map(|_| Vec::new()).collect();
         let mut rest = Vec::new();
         for part in filter.map(conjuncts).unwrap_or_default() {
-            match bounds(schema, part, scope) {
+            match bounds(&key, part, scope) {
                 Some((column, bounds)) => {
                     if let Some(place) = columns.get_mut(column) {
                         place.extend(bounds.into_iter().map(|bound| (bound, part)));
@@ -119,6 +133,20 @@ impl KeyFilter {
         self.columns.iter().take_while(single).count()
     }
 
+    /// How much of the key is bound: twice the columns that are bound to values, and one more if the
+    /// next is bound to a range.
+    pub(crate) fn bound(&self) -> usize {
+        let mut bound = 0;
+        for column in &self.columns {
+            let value = |one: &Bound| matches!(one, Bound::Equal(_) | Bound::Null);
+            match column.iter().any(value) {
+                true => bound += 2,
+                false => return bound + usize::from(!column.is_empty()),
+            }
+        }
+        bound
+    }
+
     /// Whether the row, which lies in the ranges, qualifies.
     pub(crate) fn holds(&self, given: Given<'_>) -> Result<bool> {
         for part in &self.rest {
@@ -127,6 +155,15 @@ impl KeyFilter {
             }
         }
         Ok(true)
+    }
+
+    /// The columns that are looked at row by row.
+    pub(crate) fn rest_columns(&self) -> Vec<usize> {
+        let mut columns = Vec::new();
+        for part in &self.rest {
+            part.collect_columns(&mut columns);
+        }
+        columns
     }
 
     /// Where the rows lie. `None` if a value does not fit its column's type, so that only DataFusion
@@ -231,16 +268,16 @@ fn exact(scalar: &Scalar, kind: Type, given: Given<'_>) -> Result<Option<Value>>
 }
 
 /// What a part of a filter asks of one key column, if that is all it asks.
-fn bounds(schema: &Schema, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(usize, Vec<Bound>)> {
+fn bounds(key: &Key<'_>, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(usize, Vec<Bound>)> {
     match part {
         ast::Expr::BinaryOp { left, op, right } => {
             let comparison = Comparison::new(op)?;
-            if let Some(column) = key_column(schema, left, scope) {
-                let value = key_value(schema, column, right, scope)?;
+            if let Some(column) = key_column(key, left, scope) {
+                let value = key_value(key, column, right, scope)?;
                 return Some((column, vec![compared(comparison, value)?]));
             }
-            let column = key_column(schema, right, scope)?;
-            let value = key_value(schema, column, left, scope)?;
+            let column = key_column(key, right, scope)?;
+            let value = key_value(key, column, left, scope)?;
             Some((column, vec![compared(comparison.swapped(), value)?]))
         }
         ast::Expr::InList {
@@ -248,10 +285,10 @@ fn bounds(schema: &Schema, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(u
             list,
             negated: false,
         } => {
-            let column = key_column(schema, expr, scope)?;
+            let column = key_column(key, expr, scope)?;
             let values = list
                 .iter()
-                .map(|item| key_value(schema, column, item, scope));
+                .map(|item| key_value(key, column, item, scope));
             Some((column, vec![Bound::Equal(values.collect::<Option<_>>()?)]))
         }
         ast::Expr::Between {
@@ -260,16 +297,16 @@ fn bounds(schema: &Schema, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(u
             low,
             high,
         } => {
-            let column = key_column(schema, expr, scope)?;
-            let low = key_value(schema, column, low, scope)?;
-            let high = key_value(schema, column, high, scope)?;
+            let column = key_column(key, expr, scope)?;
+            let low = key_value(key, column, low, scope)?;
+            let high = key_value(key, column, high, scope)?;
             let low = Bound::Above(low, Inclusive::Yes);
             Some((column, vec![low, Bound::Below(high, Inclusive::Yes)]))
         }
-        ast::Expr::IsNull(inner) => Some((key_column(schema, inner, scope)?, vec![Bound::Null])),
+        ast::Expr::IsNull(inner) => Some((key_column(key, inner, scope)?, vec![Bound::Null])),
         ast::Expr::IsNotDistinctFrom(left, right) => {
-            let column = key_column(schema, left, scope)?;
-            match key_value(schema, column, right, scope)? {
+            let column = key_column(key, left, scope)?;
+            match key_value(key, column, right, scope)? {
                 Scalar::Value(Value::Null) => Some((column, vec![Bound::Null])),
                 Scalar::Value(value) => {
                     Some((column, vec![Bound::Equal(vec![Scalar::Value(value)])]))
@@ -293,13 +330,13 @@ fn compared(comparison: Comparison, value: Scalar) -> Option<Bound> {
 }
 
 /// Which column of the key an expression names.
-fn key_column(schema: &Schema, expr: &ast::Expr, scope: &mut Scope<'_>) -> Option<usize> {
+fn key_column(key: &Key<'_>, expr: &ast::Expr, scope: &mut Scope<'_>) -> Option<usize> {
     let plain = matches!(
         expr,
         ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_)
     );
     match scope.compile(expr, None).ok()?.filter(|_| plain)? {
-        Scalar::Column(position, _) => schema.key_positions().iter().position(|at| *at == position),
+        Scalar::Column(position, _) => key.positions.iter().position(|at| *at == position),
         _ => None,
     }
 }
@@ -307,12 +344,12 @@ fn key_column(schema: &Schema, expr: &ast::Expr, scope: &mut Scope<'_>) -> Optio
 /// A value to compare a key column with. What would have to be rounded or does not fit is compared by
 /// DataFusion.
 fn key_value(
-    schema: &Schema,
+    key: &Key<'_>,
     column: usize,
     expr: &ast::Expr,
     scope: &mut Scope<'_>,
 ) -> Option<Scalar> {
-    let kind = schema.key_columns().nth(column)?.kind;
+    let kind = *key.kinds.get(column)?;
     let scalar = scope.compile(expr, Some(kind)).ok()??;
     if !scalar.is_fixed() {
         return None;

@@ -12,7 +12,7 @@ use super::returning::{Returning, Written};
 use super::{delete_row, replace_row};
 use crate::default::{default_scalar, is_default};
 use crate::execute::Answer;
-use crate::fast::{KeyFilter, Keys};
+use crate::fast::Path;
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
 use crate::scalar::{Given, Scalar, Scope};
@@ -25,7 +25,7 @@ pub(crate) struct ChangePlan {
     /// What an UPDATE assigns; `None` is DELETE.
     assigned: Option<Vec<Assigned>>,
     /// How rows are found without DataFusion.
-    filter: Option<KeyFilter>,
+    path: Option<Path>,
     /// How DataFusion finds them.
     found: Found,
     pub(crate) returning: Option<Returning>,
@@ -83,7 +83,7 @@ impl ChangePlan {
             selection: update.selection.as_ref(),
             returning: update.returning.as_deref(),
         };
-        Self::new(catalog, &parts, hints)
+        Self::new(&parts, hints)
     }
 
     /// DELETE, and the types of its parameters as far as they are known here.
@@ -110,11 +110,10 @@ impl ChangePlan {
             selection: delete.selection.as_ref(),
             returning: delete.returning.as_deref(),
         };
-        Self::new(catalog, &parts, hints)
+        Self::new(&parts, hints)
     }
 
     fn new(
-        catalog: &Catalog,
         parts: &Parts<'_>,
         hints: &[Option<Type>],
     ) -> Result<(Self, Vec<Option<Type>>)> {
@@ -124,7 +123,7 @@ impl ChangePlan {
         let mut assigned = Vec::new();
         for assignment in parts.assignments.unwrap_or_default() {
             let position = assigned_column(schema, assignment)?;
-            let value = new_value(catalog, schema, position, &assignment.value, &mut scope)?;
+            let value = new_value(schema, position, &assignment.value, &mut scope)?;
             assigned.push(Assigned {
                 position,
                 value,
@@ -132,8 +131,8 @@ impl ChangePlan {
             });
         }
         let ours = parts.others.is_empty() && assigned.iter().all(|one| one.value.is_some());
-        let filter = match ours {
-            true => KeyFilter::new(schema, parts.selection, &mut scope)?,
+        let path = match ours {
+            true => Path::choose(&table, parts.selection, &mut scope, None, None)?,
             false => None,
         };
         let returning = Returning::new(schema, parts.returning, &mut scope)?;
@@ -148,7 +147,7 @@ impl ChangePlan {
         let plan = Self {
             table: Arc::clone(&table),
             assigned: parts.assignments.map(|_| assigned),
-            filter,
+            path,
             found,
             returning,
         };
@@ -157,7 +156,7 @@ impl ChangePlan {
 
     /// The query that finds the rows, unless they are found by key.
     pub(crate) fn query(&self) -> Option<&ast::Query> {
-        self.filter.is_none().then_some(&self.found.query)
+        self.path.is_none().then_some(&self.found.query)
     }
 
     pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
@@ -174,8 +173,9 @@ impl ChangePlan {
         fast: bool,
     ) -> Result<Answer> {
         let given = executor.given(parameters);
-        let pairs = match self.filter.as_ref().filter(|_| fast) {
-            Some(filter) => self.by_key(filter, transaction, given)?,
+        transaction.expect_epoch(self.table.id(), self.table.epoch());
+        let pairs = match self.path.as_ref().filter(|_| fast) {
+            Some(path) => self.by_key(path, transaction, given)?,
             None => None,
         };
         let pairs = match pairs {
@@ -205,41 +205,22 @@ impl ChangePlan {
     /// The rows and what becomes of them, found by key. `None` if these parameters take DataFusion.
     fn by_key(
         &self,
-        filter: &KeyFilter,
+        path: &Path,
         transaction: &Transaction,
         given: Given<'_>,
     ) -> Result<Option<Vec<Pair>>> {
-        let Some(keys) = filter.bind(given)? else {
+        let reader = transaction.reader();
+        let Some(mut rows) = path.find(&reader, given, Direction::Ascending)? else {
             return Ok(None);
         };
-        let schema = self.table.schema();
         let mut pairs = Vec::new();
-        let mut add = |key: &[u8], row: &[u8]| -> Result<()> {
-            let old = schema.decode(key, row)?;
+        while let Some(old) = rows.next(path, given)? {
             let given = given.with_row(&old);
-            if filter.holds(given)? {
-                let new = self.new_row(&old, |assigned| match &assigned.value {
-                    Some(value) => value.value(given),
-                    None => Ok(Value::Null),
-                })?;
-                pairs.push((old, new));
-            }
-            Ok(())
-        };
-        match keys {
-            Keys::Point(key) => {
-                if let Some(row) = transaction.get(self.table.id(), &key)? {
-                    add(&key, &row)?;
-                }
-            }
-            Keys::Ranges(ranges) => {
-                for range in ranges {
-                    for pair in transaction.scan(self.table.id(), &range, Direction::Ascending)? {
-                        let (key, row) = pair?;
-                        add(&key, &row)?;
-                    }
-                }
-            }
+            let new = self.new_row(&old, |assigned| match &assigned.value {
+                Some(value) => value.value(given),
+                None => Ok(Value::Null),
+            })?;
+            pairs.push((old, new));
         }
         Ok(Some(pairs))
     }
@@ -299,7 +280,6 @@ type Pair = (Vec<Value>, Option<Vec<Value>>);
 
 /// The value that an assignment gives, if it is one of our expressions.
 pub(super) fn new_value(
-    catalog: &Catalog,
     schema: &Schema,
     position: usize,
     expr: &ast::Expr,
@@ -309,7 +289,7 @@ pub(super) fn new_value(
         return Ok(None);
     };
     if is_default(expr) {
-        return default_scalar(catalog, column).map(Some);
+        return default_scalar(column).map(Some);
     }
     scope.assign(expr, column.kind)
 }

@@ -63,20 +63,20 @@ impl InsertPlan {
         for (position, column) in schema.columns().iter().enumerate() {
             others.push(match positions.contains(&position) {
                 true => None,
-                false => Some(default_scalar(catalog, column)?),
+                false => Some(default_scalar(column)?),
             });
         }
         let alias = insert.alias.as_ref().map(column_name);
         let mut scope = Scope::rowless(hints);
         let source = match &insert.source {
             None => Source::Rows(vec![Vec::new()]),
-            Some(query) => source(catalog, schema, &positions, query, &mut scope)?,
+            Some(query) => source(schema, &positions, query, &mut scope)?,
         };
         let mut row_scope = Scope::new(schema, alias, &scope.parameters);
         row_scope.with_excluded();
         let conflict = match &insert.on_conflict {
             None => None,
-            Some(clause) => Some(conflict(catalog, schema, clause, &mut row_scope)?),
+            Some(clause) => Some(conflict(schema, clause, &mut row_scope)?),
         };
         let returning = Returning::new(schema, insert.returning.as_deref(), &mut row_scope)?;
         let parameters = std::mem::take(&mut row_scope.parameters);
@@ -113,6 +113,7 @@ impl InsertPlan {
         parameters: &[Value],
     ) -> Result<Answer> {
         let given = executor.given(parameters);
+        transaction.expect_epoch(self.table.id(), self.table.epoch());
         let command = match self.mode {
             Mode::UpdateOn => "UPDATE",
             Mode::DeleteOn => "DELETE",
@@ -175,10 +176,11 @@ impl InsertPlan {
         }
         let schema = self.table.schema();
         let whole = self.positions.len() == schema.columns().len();
+        let indexed = !self.table.indexes().is_empty();
         let reads = match self.mode {
             Mode::Insert | Mode::UpdateOn => true,
-            Mode::Upsert => !whole,
-            Mode::Replace | Mode::DeleteOn => false,
+            Mode::Upsert => indexed || !whole,
+            Mode::Replace | Mode::DeleteOn => indexed,
         };
         let old = match reads {
             true => {
@@ -189,8 +191,8 @@ impl InsertPlan {
             false => None,
         };
         match (self.mode, &old) {
-            (Mode::DeleteOn, _) => {
-                delete_row(transaction, &self.table, &row)?;
+            (Mode::DeleteOn, old) => {
+                delete_row(transaction, &self.table, old.as_ref().unwrap_or(&row))?;
                 return answer.add(&row, given);
             }
             (Mode::UpdateOn, None) => return Ok(()),
@@ -261,7 +263,7 @@ fn positions(schema: &Schema, insert: &Insert) -> Result<Vec<usize>> {
         positions.push(position);
     }
     if insert.columns.is_empty() {
-        positions = (0..schema.columns().len()).collect();
+        positions = schema.visible().collect();
         // INSERT may give the first columns only, as in PostgreSQL.
         if insert.mode == Mode::Insert
             && let Some([row, ..]) = insert.source.as_deref().and_then(values)
@@ -274,7 +276,6 @@ fn positions(schema: &Schema, insert: &Insert) -> Result<Vec<usize>> {
 
 /// Where the rows come from.
 fn source(
-    catalog: &Catalog,
     schema: &Schema,
     positions: &[usize],
     query: &ast::Query,
@@ -289,7 +290,7 @@ fn source(
         check_count(schema, positions, row.content.len())?;
         let mut scalars = Vec::with_capacity(row.content.len());
         for (expr, position) in row.content.iter().zip(positions) {
-            match new_value(catalog, schema, *position, expr, scope)? {
+            match new_value(schema, *position, expr, scope)? {
                 Some(scalar) => scalars.push(scalar),
                 None => return Ok(by_query()),
             }
@@ -300,7 +301,6 @@ fn source(
 }
 
 fn conflict(
-    catalog: &Catalog,
     schema: &Schema,
     clause: &ast::OnConflict,
     scope: &mut Scope<'_>,
@@ -315,7 +315,7 @@ fn conflict(
     let mut assigned = Vec::with_capacity(update.assignments.len());
     for assignment in &update.assignments {
         let position = assigned_column(schema, assignment)?;
-        let value = new_value(catalog, schema, position, &assignment.value, scope)?;
+        let value = new_value(schema, position, &assignment.value, scope)?;
         assigned.push((
             position,
             value.ok_or_else(|| unsupported(&assignment.value))?,

@@ -34,8 +34,10 @@ impl Returning {
         for item in items {
             let (expr, name) = match item {
                 ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..) => {
-                    for (position, column) in schema.columns().iter().enumerate() {
-                        add(Scalar::Column(position, column.kind), column.name.clone());
+                    for position in schema.visible() {
+                        if let Some(column) = schema.columns().get(position) {
+                            add(Scalar::Column(position, column.kind), column.name.clone());
+                        }
                     }
                     continue;
                 }

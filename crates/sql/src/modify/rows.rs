@@ -3,7 +3,7 @@
 use keys::{Value, format_key};
 use txn::{Bytes, Transaction};
 
-use crate::{Error, Result, Table};
+use crate::{Error, Result, Table, index};
 
 /// Puts a row where none may be; an error if there is one.
 pub(crate) fn insert_row(
@@ -15,12 +15,13 @@ pub(crate) fn insert_row(
     if transaction.get(table.id(), &key)?.is_some() {
         return Err(exists(table, &key));
     }
+    index::maintain(transaction, table, None, Some(row))?;
     transaction.put(table.id(), key, bytes)?;
     Ok(())
 }
 
-/// Puts a row in the place of another, or of none. What was there must be given if it is known to be
-/// there.
+/// Puts a row in the place of another, or of none. What was there must be given if the table has
+/// indexes.
 pub(crate) fn replace_row(
     transaction: &mut Transaction,
     table: &Table,
@@ -37,6 +38,7 @@ pub(crate) fn replace_row(
         }
         transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
     }
+    index::maintain(transaction, table, old, Some(new))?;
     transaction.put(table.id(), key, bytes)?;
     Ok(())
 }
@@ -48,6 +50,7 @@ pub(crate) fn delete_row(
     old: &[Value],
 ) -> Result<()> {
     let schema = table.schema();
+    index::maintain(transaction, table, Some(old), None)?;
     transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
     Ok(())
 }

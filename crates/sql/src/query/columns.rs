@@ -10,6 +10,7 @@ use datafusion::arrow::array::{
     UInt16Builder, UInt32Builder, UInt64Builder,
 };
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
+use keys::row::Cell;
 use keys::{RowView, Type, Value};
 
 use crate::{Error, Result, Schema};
@@ -59,12 +60,12 @@ pub(crate) fn arrow_schema(schema: &Schema) -> SchemaRef {
 }
 
 /// Where a wanted column lies in storage.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Source {
     /// The n-th column of the key.
     Key(usize),
-    /// The n-th column of the row.
-    Rest(usize),
+    /// The n-th slot of the row, and what older rows have there.
+    Rest(usize, Value),
 }
 
 /// Which columns are wanted, and where they lie.
@@ -90,7 +91,10 @@ impl Wanted {
                     key_columns = key_columns.max(index + 1);
                     Source::Key(index)
                 }
-                None => Source::Rest(table.rest_index(*position)),
+                None => {
+                    let missing = table.missing(*position).clone();
+                    Source::Rest(table.rest_index(*position), missing)
+                }
             };
             sources.push((source, column.kind));
         }
@@ -151,8 +155,15 @@ impl Batch<'_> {
                     let value = keys.get(*index).unwrap_or(&Value::Null);
                     append(builder.as_mut(), *kind, value)?;
                 }
-                Source::Rest(index) => {
-                    let bytes = view.raw(*index).map_err(damaged)?;
+                Source::Rest(index, missing) => {
+                    let bytes = match view.cell(*index).map_err(damaged)? {
+                        Cell::Bytes(bytes) => Some(bytes),
+                        Cell::Null => None,
+                        Cell::Missing => {
+                            append(builder.as_mut(), *kind, missing)?;
+                            continue;
+                        }
+                    };
                     append_cell(builder.as_mut(), *kind, bytes).map_err(damaged)?;
                 }
             }

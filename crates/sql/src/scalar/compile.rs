@@ -77,6 +77,10 @@ impl<'s> Scope<'s> {
                 ..
             } => match syntax::cast_type(data_type) {
                 Some(kind) => self.assign(expr, kind)?,
+                // The name of a table or sequence is just its text.
+                None if data_type.to_string().eq_ignore_ascii_case("regclass") => {
+                    self.assign(expr, Type::Utf8)?
+                }
                 None => None,
             },
             ast::Expr::UnaryOp { op, expr: inner } => self.unary(expr, *op, inner, hint)?,

@@ -6,7 +6,7 @@ use syntax::ast;
 
 use super::{Given, Scalar, comparable, order};
 use crate::names::tree_name;
-use crate::{Error, Result};
+use crate::{Error, Executor, Result};
 
 /// A function.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,10 @@ pub(crate) enum Function {
     Greatest,
     /// `least(…)`, which passes over NULL.
     Least,
+    /// `nextval('sequence')`.
+    NextValue,
+    /// `setval('sequence', value [, called])`.
+    SetValue,
 }
 
 impl Function {
@@ -44,13 +48,15 @@ impl Function {
             "coalesce" => Self::Coalesce,
             "greatest" => Self::Greatest,
             "least" => Self::Least,
+            "nextval" => Self::NextValue,
+            "setval" => Self::SetValue,
             _ => return None,
         })
     }
 
     /// Whether it answers the same to the same arguments, within a statement.
     pub(super) fn is_steady(self) -> bool {
-        !matches!(self, Self::RandomUuid)
+        !matches!(self, Self::RandomUuid | Self::NextValue | Self::SetValue)
     }
 
     /// Whether an untyped argument has the type of what the function answers.
@@ -65,6 +71,8 @@ impl Function {
             // YQL's asks for arguments, so that two calls with different ones differ.
             Self::RandomUuid => true,
             Self::Hash => !arguments.is_empty(),
+            Self::NextValue => arguments.len() == 1,
+            Self::SetValue => matches!(arguments.len(), 2 | 3),
             Self::Digest(_) => arguments.iter().all(|one| one.kind().is_some()),
             Self::Coalesce | Self::Greatest | Self::Least => {
                 let mut kinds = arguments.iter().map(Scalar::kind);
@@ -81,6 +89,7 @@ impl Function {
             Self::Now => Type::Timestamp,
             Self::RandomUuid => Type::Uuid,
             Self::Hash => Type::Uint64,
+            Self::NextValue | Self::SetValue => Type::Int64,
             Self::Digest(function) => match function.output() {
                 Output::Uint32 => Type::Uint32,
                 Output::Uint64 => Type::Uint64,
@@ -94,12 +103,9 @@ impl Function {
         let present = |arguments: Vec<Value>| arguments.into_iter().filter(|one| !one.is_null());
         Ok(match self {
             Self::Now => Value::Timestamp(given.now_us),
-            Self::RandomUuid => {
-                let executor = given.executor.ok_or_else(|| Error::Internal {
-                    what: "chance where a constant is wanted".to_owned(),
-                })?;
-                executor.random_uuid()
-            }
+            Self::RandomUuid => executor(given)?.random_uuid(),
+            Self::NextValue => executor(given)?.next_value(&arguments)?,
+            Self::SetValue => executor(given)?.set_value(&arguments)?,
             Self::Hash => Value::Uint64(hash_values(&arguments)),
             Self::Digest(function) => function.call(&arguments)?,
             Self::Coalesce => present(arguments).next().unwrap_or(Value::Null),
@@ -107,4 +113,11 @@ impl Function {
             Self::Least => present(arguments).min_by(order).unwrap_or(Value::Null),
         })
     }
+}
+
+/// What a function that is no constant needs.
+fn executor(given: Given<'_>) -> Result<&Executor> {
+    given.executor.ok_or_else(|| Error::Unsupported {
+        what: "a function that is no constant, where a constant is wanted,".to_owned(),
+    })
 }

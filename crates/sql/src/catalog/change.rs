@@ -1,0 +1,235 @@
+//! Changing the catalog: what is written first, so that a crash leaves all of a change or nothing.
+//!
+//! ```text
+//!   CREATE TABLE   1  tables of indexes and sequences, with records that say they are owned
+//!                  2  the table and its record, which lists them                   it is there
+//!   ALTER TABLE    1  the next epoch begins: writers with the old schema are refused
+//!                  2  the record                                                   it is changed
+//!                  3  the new schema is shown, in the new epoch
+//!   TRUNCATE,      1  new tables, with the record "building"
+//!   rewriting      2  one batch: their records, and the old ones gone              it is replaced
+//!                  3  the old tables are dropped
+//!   DROP TABLE     1  the table with its record                                    it is gone
+//!                  2  what it owned
+//! ```
+//!
+//! Loading drops every table that has no record, that is "building", or that is owned and on nobody's
+//! list. A query that is at work on a table when it is replaced or dropped fails; one that begins
+//! later at an older snapshot finds a replaced table empty, as in PostgreSQL.
+
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+use txn::{Bytes, Store, TableId, Timestamp};
+
+use super::{Catalog, Table};
+use crate::record::{self, Record};
+use crate::schema::{Owned, Parts};
+use crate::sequence::{Definition, Sequence};
+use crate::{Error, Result, Schema};
+
+/// The right to change the catalog.
+pub(crate) struct Change<'c> {
+    catalog: &'c Catalog,
+    store: &'c Store,
+    _turn: MutexGuard<'c, ()>,
+}
+
+impl<'c> Change<'c> {
+    pub(super) fn new(catalog: &'c Catalog, store: &'c Store, turn: MutexGuard<'c, ()>) -> Self {
+        Self {
+            catalog,
+            store,
+            _turn: turn,
+        }
+    }
+
+    /// An error if a table or sequence of that name exists.
+    pub(crate) fn check_free(&self, name: &str) -> Result<()> {
+        let named = self.catalog.named.read();
+        if named.tables.contains_key(name) {
+            let name = name.to_owned();
+            return Err(Error::TableExists { name });
+        }
+        if named.sequences.contains_key(name) {
+            let name = name.to_owned();
+            return Err(Error::SequenceExists { name });
+        }
+        Ok(())
+    }
+
+    /// Makes a table, its indexes (whose numbers are given here) and the sequences of its columns.
+    pub(crate) fn create(
+        &self,
+        schema: Schema,
+        split_keys: &[Bytes],
+        sequences: Vec<(usize, Definition)>,
+    ) -> Result<Arc<Table>> {
+        self.check_free(schema.name())?;
+        for (_, definition) in &sequences {
+            self.check_free(&definition.name)?;
+        }
+        let id = TableId(self.store.fresh_id()?);
+        let mut made = Vec::new();
+        let outcome = self.create_all(id, schema, split_keys, sequences, &mut made);
+        match outcome {
+            Ok(table) => Ok(table),
+            Err(error) => {
+                // What cannot be dropped now is dropped when the store is opened again.
+                for id in made {
+                    let _ = self.store.drop_table(id);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn create_all(
+        &self,
+        id: TableId,
+        schema: Schema,
+        split_keys: &[Bytes],
+        sequences: Vec<(usize, Definition)>,
+        made: &mut Vec<TableId>,
+    ) -> Result<Arc<Table>> {
+        let mut parts = schema.parts().clone();
+        self.create_indexes(id, &mut parts, made)?;
+        let mut new_sequences = Vec::new();
+        for (column, mut definition) in sequences {
+            definition.owned = true;
+            let sequence = self.make_sequence(definition)?;
+            made.push(sequence.id());
+            parts.sequences.push(Owned {
+                sequence: sequence.id(),
+                column,
+            });
+            new_sequences.push(sequence);
+        }
+        let schema = Schema::from_parts(parts)?;
+        let record = record::encode(&Record::Table(schema.clone()));
+        self.store.create_table(id, split_keys, record)?;
+        let epoch = 0;
+        let table = Arc::new(Table::new(id, schema, epoch, None, Timestamp::default())?);
+        self.catalog.show(|named| {
+            let name = table.schema.name().to_owned();
+            named.tables.insert(name, Arc::clone(&table));
+            for sequence in new_sequences {
+                named.sequences.insert(sequence.definition().name, sequence);
+            }
+        });
+        Ok(table)
+    }
+
+    /// Makes empty tables for the entries of all indexes of a table that is yet to come.
+    fn create_indexes(
+        &self,
+        owner: TableId,
+        parts: &mut Parts,
+        made: &mut Vec<TableId>,
+    ) -> Result<()> {
+        for index in &mut parts.indexes {
+            index.id = self.create_index(owner, &index.name)?;
+            made.push(index.id);
+        }
+        Ok(())
+    }
+
+    /// Makes an empty table for the entries of an index.
+    pub(crate) fn create_index(&self, owner: TableId, name: &str) -> Result<TableId> {
+        let id = TableId(self.store.fresh_id()?);
+        let name = name.to_owned();
+        let record = record::encode(&Record::Index { name, owner });
+        self.store.create_table(id, &[], record)?;
+        Ok(id)
+    }
+
+    /// Drops a table with what belongs to it.
+    pub(crate) fn remove(&self, table: &Table) -> Result<()> {
+        // Writers that began before are told to retry, and then learn that it is gone.
+        self.store.set_epoch(table.id, table.epoch + 1);
+        if let Err(error) = self.store.drop_table(table.id) {
+            self.store.set_epoch(table.id, table.epoch);
+            return Err(error.into());
+        }
+        let Parts {
+            name,
+            indexes,
+            sequences,
+            ..
+        } = table.schema.parts();
+        let owned: Vec<TableId> = sequences.iter().map(|owned| owned.sequence).collect();
+        self.catalog.show(|named| {
+            named.tables.remove(name);
+            named
+                .sequences
+                .retain(|_, sequence| !owned.contains(&sequence.id()));
+        });
+        for id in indexes.iter().map(|index| index.id).chain(owned) {
+            self.store.drop_table(id)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a table another schema. `check` looks at its rows when nobody can write them any more by
+    /// the old one; if it fails nothing changes.
+    pub(crate) fn alter(
+        &self,
+        table: &Table,
+        schema: Schema,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<Arc<Table>> {
+        self.alter_since(table, schema, Timestamp::default(), check)
+    }
+
+    /// The same, when the table gets an index that snapshots from `since` see whole.
+    pub(crate) fn alter_since(
+        &self,
+        table: &Table,
+        schema: Schema,
+        since: Timestamp,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<Arc<Table>> {
+        if schema.name() != table.schema.name() {
+            self.check_free(schema.name())?;
+        }
+        let epoch = table.epoch + 1;
+        self.store.set_epoch(table.id, epoch);
+        let record = record::encode(&Record::Table(schema.clone()));
+        let written = check().and_then(|()| Ok(self.store.set_record(table.id, record)?));
+        if let Err(error) = written {
+            self.store.set_epoch(table.id, table.epoch);
+            return Err(error);
+        }
+        let id = table.id;
+        let altered = Arc::new(Table::new(id, schema, epoch, Some(table), since)?);
+        self.put(table.schema.name(), &altered);
+        Ok(altered)
+    }
+
+    fn put(&self, old_name: &str, table: &Arc<Table>) {
+        self.catalog.show(|named| {
+            named.tables.remove(old_name);
+            let name = table.schema.name().to_owned();
+            named.tables.insert(name, Arc::clone(table));
+        });
+    }
+
+    /// Makes a sequence that no column has.
+    pub(crate) fn create_sequence(&self, definition: Definition) -> Result<Arc<Sequence>> {
+        self.check_free(&definition.name)?;
+        let name = definition.name.clone();
+        let sequence = self.make_sequence(definition)?;
+        self.catalog.show(|named| {
+            named.sequences.insert(name, Arc::clone(&sequence));
+        });
+        Ok(sequence)
+    }
+
+    fn make_sequence(&self, definition: Definition) -> Result<Arc<Sequence>> {
+        definition.check()?;
+        let id = TableId(self.store.fresh_id()?);
+        let record = record::encode(&Record::Sequence(definition.clone()));
+        self.store.create_table(id, &[], record)?;
+        Ok(Arc::new(Sequence::new(id, definition)))
+    }
+}

@@ -1,0 +1,202 @@
+//! The way to the rows of a filter: by the primary key, or by an index.
+//!
+//! ```text
+//!   WHERE id = 7                    primary key, one get
+//!   WHERE city = 'Oslo'             index by_city: entries /Oslo/…, and the row under each one's key
+//!   SELECT id, name … city = 'Oslo' the same, and the entries say it all if the index covers name
+//! ```
+//!
+//! The way that binds the most columns is taken, and the primary key if an index does not bind more.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use keys::Value;
+use syntax::ast;
+use txn::{Direction, KeyRange, Reader, Scan};
+
+use super::filter::{KeyFilter, Keys};
+use crate::index::IndexTable;
+use crate::scalar::{Given, Scope};
+use crate::{Error, Result, Table};
+
+/// How to find the rows that a filter asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) table: Arc<Table>,
+    pub(crate) filter: KeyFilter,
+    pub(crate) index: Option<Arc<IndexTable>>,
+    /// Whether entries of the index hold all that is asked.
+    covered: bool,
+}
+
+impl Path {
+    /// The best way, if there is one without reading the whole table. `wanted` are the columns that
+    /// are asked for, `hint` is the index that a statement insists on.
+    pub(crate) fn choose(
+        table: &Arc<Table>,
+        selection: Option<&ast::Expr>,
+        scope: &mut Scope<'_>,
+        wanted: Option<&[usize]>,
+        hint: Option<&str>,
+    ) -> Result<Option<Self>> {
+        let schema = table.schema();
+        let no_such = |name: &str| Error::NoSuchIndex {
+            table: schema.name().to_owned(),
+            index: name.to_owned(),
+        };
+        if let Some(name) = hint
+            && !table.indexes().iter().any(|index| index.name == name)
+        {
+            return Err(no_such(name));
+        }
+        let mut best: Option<Self> = None;
+        if hint.is_none()
+            && let Some(filter) = KeyFilter::new(schema, schema.key_positions(), selection, scope)?
+        {
+            best = Some(Self {
+                table: Arc::clone(table),
+                filter,
+                index: None,
+                covered: true,
+            });
+        }
+        let usable = |index: &&Arc<IndexTable>| {
+            index.ready && hint.is_none_or(|name| index.name == name)
+        };
+        for index in table.indexes().iter().filter(usable) {
+            let Some(filter) = KeyFilter::new(schema, &index.key, selection, scope)? else {
+                continue;
+            };
+            let known = best.as_ref().map(|path| path.filter.bound());
+            if known.is_some_and(|known| filter.bound() <= known) {
+                continue;
+            }
+            let needed = filter.rest_columns();
+            let covered = wanted.is_some_and(|wanted| {
+                index.covers(wanted.iter().copied()) && index.covers(needed.iter().copied())
+            });
+            best = Some(Self {
+                table: Arc::clone(table),
+                filter,
+                index: Some(Arc::clone(index)),
+                covered,
+            });
+        }
+        Ok(best)
+    }
+
+    /// The columns of the table by which rows come sorted.
+    pub(crate) fn order(&self) -> &[usize] {
+        match &self.index {
+            Some(index) => &index.key,
+            None => self.table.schema().key_positions(),
+        }
+    }
+
+    /// Begins to read. `None` if these parameters, or this snapshot, take DataFusion.
+    pub(crate) fn find(
+        &self,
+        reader: &Reader,
+        given: Given<'_>,
+        direction: Direction,
+    ) -> Result<Option<PathRows>> {
+        if let Some(index) = &self.index
+            && reader.at() < index.since
+        {
+            return Ok(None);
+        }
+        let Some(keys) = self.filter.bind(given)? else {
+            return Ok(None);
+        };
+        let mut ranges: VecDeque<KeyRange> = match keys {
+            Keys::Point(key) if self.index.is_none() => {
+                return Ok(Some(PathRows {
+                    point: Some(key),
+                    ranges: VecDeque::new(),
+                    scan: None,
+                    reader: reader.clone(),
+                    direction,
+                }));
+            }
+            Keys::Point(key) => [KeyRange::point(&key)].into(),
+            Keys::Ranges(ranges) => ranges.into(),
+        };
+        if direction == Direction::Descending {
+            ranges = ranges.into_iter().rev().collect();
+        }
+        Ok(Some(PathRows {
+            point: None,
+            ranges,
+            scan: None,
+            reader: reader.clone(),
+            direction,
+        }))
+    }
+}
+
+/// Rows that are being found.
+pub(crate) struct PathRows {
+    point: Option<Vec<u8>>,
+    ranges: VecDeque<KeyRange>,
+    scan: Option<Scan>,
+    reader: Reader,
+    direction: Direction,
+}
+
+impl PathRows {
+    /// The next row that qualifies.
+    pub(crate) fn next(&mut self, path: &Path, given: Given<'_>) -> Result<Option<Vec<Value>>> {
+        let schema = path.table.schema();
+        if let Some(key) = self.point.take() {
+            let Some(bytes) = self.reader.get(path.table.id(), &key)? else {
+                return Ok(None);
+            };
+            let row = schema.decode(&key, &bytes)?;
+            let holds = path.filter.holds(given.with_row(&row))?;
+            return Ok(holds.then_some(row));
+        }
+        let id = match &path.index {
+            Some(index) => index.id,
+            None => path.table.id(),
+        };
+        loop {
+            let Some(scan) = &mut self.scan else {
+                let Some(range) = self.ranges.pop_front() else {
+                    return Ok(None);
+                };
+                self.scan = Some(self.reader.scan(id, &range, self.direction)?);
+                continue;
+            };
+            let Some(pair) = scan.next() else {
+                self.scan = None;
+                continue;
+            };
+            let (key, bytes) = pair?;
+            let row = match &path.index {
+                None => schema.decode(&key, &bytes)?,
+                Some(index) => {
+                    let held = index.row(schema, &key, &bytes)?;
+                    match path.covered {
+                        true => held,
+                        false => self.row_of(path, index, &held)?,
+                    }
+                }
+            };
+            if path.filter.holds(given.with_row(&row))? {
+                return Ok(Some(row));
+            }
+        }
+    }
+
+    /// The row that an entry of an index stands for.
+    fn row_of(&self, path: &Path, index: &IndexTable, held: &[Value]) -> Result<Vec<Value>> {
+        let schema = path.table.schema();
+        let key = schema.encode_key(&schema.key_of(held))?;
+        let bytes = self.reader.get(path.table.id(), &key)?;
+        let bytes = bytes.ok_or_else(|| {
+            schema.damaged(&key, format!("index `{}` has an entry for it", index.name))
+        })?;
+        schema.decode(&key, &bytes)
+    }
+}
