@@ -119,6 +119,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::NoSuchOperator { .. } => Kind::NotFound,
         sql::Error::TableExists { .. }
         | sql::Error::ColumnExists { .. }
+        | sql::Error::IndexExists { .. }
         | sql::Error::SequenceExists { .. }
         | sql::Error::NotUnique { .. }
         | sql::Error::RowExists { .. } => Kind::Exists,

@@ -53,7 +53,7 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::TableOption { .. } | sql::Error::Sequence { .. } => "22023",
         sql::Error::Default { .. } => "42601",
         sql::Error::NoSuchSequence { .. } => "42P01",
-        sql::Error::SequenceExists { .. } => "42P07",
+        sql::Error::SequenceExists { .. } | sql::Error::IndexExists { .. } => "42P07",
         sql::Error::SequenceEnd { .. } => "2200H",
         sql::Error::SequenceValue { .. } => "22003",
         sql::Error::ValueCount { .. } => "42601",

@@ -46,6 +46,7 @@ impl Transaction {
     /// Writes a new row; an error if there is one with its key. Reads, and so may conflict.
     pub fn insert(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
         let (key, bytes) = table.schema().encode(row)?;
+        self.inner.expect_epoch(table.id(), table.epoch());
         if self.inner.get(table.id(), &key)?.is_some() {
             let name = table.schema().name().to_owned();
             let exists = sql::Error::RowExists {
@@ -61,12 +62,14 @@ impl Transaction {
     /// conflicts.
     pub fn replace(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
         let (key, bytes) = table.schema().encode(row)?;
+        self.inner.expect_epoch(table.id(), table.epoch());
         Ok(self.inner.put(table.id(), key, bytes)?)
     }
 
     /// Deletes the row with this key, if there is one. Reads nothing and never conflicts.
     pub fn delete(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<()> {
         let key = table.schema().encode_key(key)?;
+        self.inner.expect_epoch(table.id(), table.epoch());
         Ok(self.inner.delete(table.id(), key)?)
     }
 

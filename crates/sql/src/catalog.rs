@@ -1,10 +1,11 @@
 //! Every table and sequence by name.
 
 mod change;
+mod replace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use txn::{Bytes, Store, TableId, Timestamp};
@@ -83,6 +84,8 @@ pub struct Catalog {
     changes: Mutex<()>,
     named: RwLock<Named>,
     generation: AtomicU64,
+    /// Whether a table has hidden columns, which concerns the reading of all.
+    hidden: AtomicBool,
 }
 
 /// What names stand for. A name is a table's or a sequence's, never both.
@@ -127,11 +130,14 @@ impl Catalog {
                 store.drop_table(id)?;
             }
         }
-        Ok(Self {
+        let catalog = Self {
             changes: Mutex::default(),
             named: RwLock::new(named),
             generation: AtomicU64::new(0),
-        })
+            hidden: AtomicBool::new(false),
+        };
+        catalog.show(|_| ());
+        Ok(catalog)
     }
 
     /// Rises with every change: who remembers anything of the catalog looks at it again then.
@@ -157,6 +163,11 @@ impl Catalog {
     /// All tables, by name.
     pub fn all(&self) -> Vec<Arc<Table>> {
         self.named.read().tables.values().cloned().collect()
+    }
+
+    /// Whether any table has hidden columns.
+    pub(crate) fn has_hidden_columns(&self) -> bool {
+        self.hidden.load(Ordering::Acquire)
     }
 
     /// The sequence called `name`.
@@ -201,6 +212,9 @@ impl Catalog {
     fn show(&self, change: impl FnOnce(&mut Named)) {
         let mut named = self.named.write();
         change(&mut named);
+        let mut tables = named.tables.values();
+        let hidden = tables.any(|table| table.schema.has_hidden_columns());
+        self.hidden.store(hidden, Ordering::Release);
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 }

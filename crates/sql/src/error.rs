@@ -65,6 +65,14 @@ pub enum Error {
         /// What there is, and what to do.
         reason: String,
     },
+    /// An index that a table has already.
+    #[error("table `{table}` has an index `{index}` already")]
+    IndexExists {
+        /// The table.
+        table: String,
+        /// The index.
+        index: String,
+    },
     /// An index that a table does not have.
     #[error("table `{table}` has no index `{index}`")]
     NoSuchIndex {

@@ -6,8 +6,9 @@ use keys::Value;
 use syntax::{Kind, Statement, ast};
 use txn::{Reader, Store, Transaction};
 
+use crate::ddl::Ground;
+use crate::default::spelled_name;
 use crate::fast::FastRows;
-use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
@@ -125,7 +126,7 @@ impl Executor {
         let [Value::Utf8(name)] = arguments else {
             return Ok(Value::Null);
         };
-        let sequence = self.catalog.sequence(&sequence_name(name))?;
+        let sequence = self.catalog.sequence(&spelled_name(name))?;
         Ok(Value::Int64(sequence.next(&self.store)?))
     }
 
@@ -136,7 +137,7 @@ impl Executor {
             return Ok(Value::Null);
         };
         let called = arguments.next() != Some(Value::Bool(false));
-        let sequence = self.catalog.sequence(&sequence_name(&name))?;
+        let sequence = self.catalog.sequence(&spelled_name(&name))?;
         let value = cast(value, keys::Type::Int64)?;
         if let Value::Int64(value) = value {
             sequence.set(&self.store, value, called)?;
@@ -153,45 +154,21 @@ impl Executor {
 
     /// Whether a statement changes tables themselves, which happens outside of transactions.
     pub fn is_definition(statement: &Statement) -> bool {
-        matches!(
-            statement.kind,
-            Kind::CreateTable(_) | Kind::DropTable(_) | Kind::AlterTable(_) | Kind::Truncate(_)
-        )
+        ddl::is_definition(&statement.kind)
     }
 
     /// Runs a statement that changes tables themselves.
     pub fn define(&self, statement: &Statement) -> Result<Answer> {
-        let done = |command| {
-            Ok(Answer::Done {
+        let ground = Ground {
+            store: &self.store,
+            catalog: &self.catalog,
+        };
+        match ddl::define(ground, statement)? {
+            Some(command) => Ok(Answer::Done {
                 command,
                 rows: None,
-            })
-        };
-        match &statement.kind {
-            Kind::CreateTable(create) => {
-                let (schema, split_keys) = ddl::table(create)?;
-                let mut bounds = Vec::with_capacity(split_keys.len());
-                for key in &split_keys {
-                    bounds.push(schema.encode_key_prefix(key)?);
-                }
-                match self.catalog.create(&self.store, schema, &bounds) {
-                    Err(Error::TableExists { .. }) if create.if_not_exists => {}
-                    other => {
-                        other?;
-                    }
-                }
-                done("CREATE TABLE")
-            }
-            Kind::DropTable(drop) => {
-                for name in &drop.names {
-                    match self.catalog.remove(&self.store, &table_name(name)?) {
-                        Err(Error::NoSuchTable { .. }) if drop.if_exists => {}
-                        other => other?,
-                    }
-                }
-                done("DROP TABLE")
-            }
-            other => Err(unsupported(other)),
+            }),
+            None => Err(unsupported(&statement.kind)),
         }
     }
 
@@ -257,15 +234,6 @@ impl Executor {
     }
 }
 
-/// The name of a sequence as a text gives it: maybe with quotes, maybe with the schema.
-fn sequence_name(text: &str) -> String {
-    let name = text.strip_prefix("public.").unwrap_or(text);
-    match name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        Some(quoted) => quoted.replace("\"\"", "\""),
-        None => name.to_lowercase(),
-    }
-}
-
 /// A statement that is understood and not run.
 fn unsupported(kind: &Kind) -> Error {
     let what = match kind {
@@ -276,12 +244,7 @@ fn unsupported(kind: &Kind) -> Error {
                 .collect::<Vec<_>>()
                 .join(" ")
         }
-        Kind::AlterTable(_) => "ALTER TABLE".to_owned(),
-        Kind::Truncate(_) => "TRUNCATE".to_owned(),
         Kind::CreateIndex(_) | Kind::DropIndex(_) => "an index".to_owned(),
-        Kind::CreateSequence(_) | Kind::AlterSequence(_) | Kind::DropSequence(_) => {
-            "a sequence".to_owned()
-        }
         Kind::Copy(_) => "COPY".to_owned(),
         Kind::Explain(_) => "EXPLAIN".to_owned(),
         Kind::Define(_) => "a named expression".to_owned(),

@@ -14,6 +14,7 @@
 
 mod columns;
 mod functions;
+mod hidden;
 mod names;
 mod provider;
 mod ranges;

@@ -18,6 +18,7 @@ use keys::{RowView, Type, Value, encode_key, encode_row};
 use parking_lot::Mutex;
 use txn::{Bytes, Durability, Store, TableId};
 
+use crate::schema::name_fault;
 use crate::{Error, Result};
 
 /// How many numbers the first block has, and the largest.
@@ -74,6 +75,9 @@ impl Definition {
                 reason,
             })
         };
+        if let Some(reason) = name_fault("sequence", &self.name) {
+            return fault(reason);
+        }
         let Some((least, greatest)) = range_of(self.kind) else {
             let kind = self.kind;
             return fault(format!("it counts in Int16, Int32 or Int64, not {kind}"));

@@ -30,8 +30,8 @@ use crate::{Error, Result, Schema};
 
 /// The right to change the catalog.
 pub(crate) struct Change<'c> {
-    catalog: &'c Catalog,
-    store: &'c Store,
+    pub(super) catalog: &'c Catalog,
+    pub(super) store: &'c Store,
     _turn: MutexGuard<'c, ()>,
 }
 
@@ -58,6 +58,15 @@ impl<'c> Change<'c> {
         Ok(())
     }
 
+    /// The name, or the first with a number behind it that is free.
+    pub(crate) fn free_name(&self, name: &str) -> String {
+        let numbered = (1_u64..).map(|number| format!("{name}{number}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        names
+            .find(|name| self.check_free(name).is_ok())
+            .expect("some number is free")
+    }
+
     /// Makes a table, its indexes (whose numbers are given here) and the sequences of its columns.
     pub(crate) fn create(
         &self,
@@ -72,15 +81,14 @@ impl<'c> Change<'c> {
         let id = TableId(self.store.fresh_id()?);
         let mut made = Vec::new();
         let outcome = self.create_all(id, schema, split_keys, sequences, &mut made);
-        match outcome {
-            Ok(table) => Ok(table),
-            Err(error) => {
-                // What cannot be dropped now is dropped when the store is opened again.
-                for id in made {
-                    let _ = self.store.drop_table(id);
-                }
-                Err(error)
-            }
+        outcome.inspect_err(|_| self.discard(made))
+    }
+
+    /// Drops what nobody lists any more. What cannot be dropped now is dropped when the store is
+    /// opened again.
+    pub(crate) fn discard(&self, ids: impl IntoIterator<Item = TableId>) {
+        for id in ids {
+            let _ = self.store.drop_table(id);
         }
     }
 
@@ -164,9 +172,7 @@ impl<'c> Change<'c> {
                 .sequences
                 .retain(|_, sequence| !owned.contains(&sequence.id()));
         });
-        for id in indexes.iter().map(|index| index.id).chain(owned) {
-            self.store.drop_table(id)?;
-        }
+        self.discard(indexes.iter().map(|index| index.id).chain(owned));
         Ok(())
     }
 
@@ -192,7 +198,8 @@ impl<'c> Change<'c> {
         if schema.name() != table.schema.name() {
             self.check_free(schema.name())?;
         }
-        let epoch = table.epoch + 1;
+        let matters = matters_to_writers(table.schema.parts(), schema.parts());
+        let epoch = table.epoch + u64::from(matters);
         self.store.set_epoch(table.id, epoch);
         let record = record::encode(&Record::Table(schema.clone()));
         let written = check().and_then(|()| Ok(self.store.set_record(table.id, record)?));
@@ -202,15 +209,82 @@ impl<'c> Change<'c> {
         }
         let id = table.id;
         let altered = Arc::new(Table::new(id, schema, epoch, Some(table), since)?);
-        self.put(table.schema.name(), &altered);
+        self.put([(table.schema.name(), &altered)]);
         Ok(altered)
     }
 
-    fn put(&self, old_name: &str, table: &Arc<Table>) {
+    /// Shows tables in the place of others.
+    pub(super) fn put<'t>(&self, tables: impl IntoIterator<Item = (&'t str, &'t Arc<Table>)>) {
         self.catalog.show(|named| {
-            named.tables.remove(old_name);
-            let name = table.schema.name().to_owned();
-            named.tables.insert(name, Arc::clone(table));
+            for (old_name, table) in tables {
+                named.tables.remove(old_name);
+                let name = table.schema.name().to_owned();
+                named.tables.insert(name, Arc::clone(table));
+            }
+        });
+    }
+
+    /// Changes a sequence, and in the same instant what tables say of it, which no writer needs to
+    /// know.
+    pub(crate) fn redefine(
+        &self,
+        sequence: &Arc<Sequence>,
+        definition: Definition,
+        tables: &[(Arc<Table>, Schema)],
+    ) -> Result<()> {
+        definition.check()?;
+        let old_name = sequence.definition().name;
+        if definition.name != old_name {
+            self.check_free(&definition.name)?;
+        }
+        let record = record::encode(&Record::Sequence(definition.clone()));
+        let of_table = |(table, schema): &(Arc<Table>, Schema)| {
+            let record = record::encode(&Record::Table(schema.clone()));
+            (table.id, Some(record))
+        };
+        let records = tables.iter().map(of_table);
+        self.store
+            .set_records(records.chain([(sequence.id(), Some(record))]))?;
+        let name = definition.name.clone();
+        sequence.redefine(definition);
+        let mut altered = Vec::new();
+        for (table, schema) in tables {
+            let (id, epoch, since) = (table.id, table.epoch, Timestamp::default());
+            let table = Table::new(id, schema.clone(), epoch, Some(table), since)?;
+            altered.push(Arc::new(table));
+        }
+        self.catalog.show(|named| {
+            named.sequences.remove(&old_name);
+            named.sequences.insert(name, Arc::clone(sequence));
+            for table in altered {
+                let name = table.schema.name().to_owned();
+                named.tables.insert(name, table);
+            }
+        });
+        Ok(())
+    }
+
+    /// Drops a sequence that nothing names any more.
+    pub(crate) fn remove_sequence(&self, sequence: &Sequence) -> Result<()> {
+        self.store.drop_table(sequence.id())?;
+        self.hide_sequences(&[sequence.id()]);
+        Ok(())
+    }
+
+    /// Shows sequences that a table lists now.
+    pub(crate) fn show_sequences(&self, sequences: Vec<Arc<Sequence>>) {
+        self.catalog.show(|named| {
+            for sequence in sequences {
+                named.sequences.insert(sequence.definition().name, sequence);
+            }
+        });
+    }
+
+    /// Hides sequences that no table lists any more.
+    pub(crate) fn hide_sequences(&self, ids: &[TableId]) {
+        self.catalog.show(|named| {
+            let sequences = &mut named.sequences;
+            sequences.retain(|_, sequence| !ids.contains(&sequence.id()));
         });
     }
 
@@ -225,11 +299,24 @@ impl<'c> Change<'c> {
         Ok(sequence)
     }
 
-    fn make_sequence(&self, definition: Definition) -> Result<Arc<Sequence>> {
+    /// Makes a sequence that is not shown yet.
+    pub(crate) fn make_sequence(&self, definition: Definition) -> Result<Arc<Sequence>> {
         definition.check()?;
         let id = TableId(self.store.fresh_id()?);
         let record = record::encode(&Record::Sequence(definition.clone()));
         self.store.create_table(id, &[], record)?;
         Ok(Arc::new(Sequence::new(id, definition)))
     }
+}
+
+/// Whether rows written by one schema are not what the other would have written.
+fn matters_to_writers(old: &Parts, new: &Parts) -> bool {
+    let strict = |parts: &Parts| -> Vec<bool> {
+        let columns = parts.columns.iter();
+        columns.map(|column| column.not_null).collect()
+    };
+    old.slots != new.slots
+        || old.key != new.key
+        || old.indexes != new.indexes
+        || strict(old) != strict(new)
 }

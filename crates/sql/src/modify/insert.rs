@@ -262,7 +262,7 @@ fn positions(schema: &Schema, insert: &Insert) -> Result<Vec<usize>> {
         }
         positions.push(position);
     }
-    if insert.columns.is_empty() {
+    if insert.columns.is_empty() && insert.source.is_some() {
         positions = schema.visible().collect();
         // INSERT may give the first columns only, as in PostgreSQL.
         if insert.mode == Mode::Insert

@@ -20,7 +20,7 @@ use txn::Reader;
 
 use super::columns::{TYPE_KEY, append, builder, data_type};
 use super::names::{CATALOG, Names, SCHEMA};
-use super::{functions, results};
+use super::{functions, hidden, results};
 use crate::catalog::nearest;
 use crate::names::tree_name;
 use crate::{Catalog, Error, Result};
@@ -80,20 +80,19 @@ impl Queries {
         reader: Reader,
         query: &ast::Query,
     ) -> Result<PlannedQuery> {
-        let names = Arc::new(Names::new(Arc::clone(catalog), reader));
+        let tables = Arc::new(Names::new(Arc::clone(catalog), reader));
         let mut state = SessionStateBuilder::new_from_existing(self.state.clone())
-            .with_catalog_list(names)
+            .with_catalog_list(tables)
             .build();
         // Fixes what `now()` answers throughout the query.
         state.mark_start_execution();
-        let statement = ast::Statement::Query(Box::new(query.clone()));
+        let names = result_names(query);
+        let mut query = query.clone();
+        hidden::hide(catalog, &mut query);
+        let statement = ast::Statement::Query(Box::new(query));
         let statement = DataFusionStatement::Statement(Box::new(statement));
         let plan = state.statement_to_plan(statement).await.map_err(ours)?;
-        Ok(PlannedQuery {
-            state,
-            plan,
-            names: result_names(query),
-        })
+        Ok(PlannedQuery { state, plan, names })
     }
 }
 

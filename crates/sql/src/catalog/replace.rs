@@ -1,0 +1,152 @@
+//! Putting a new table in the place of an old one: TRUNCATE, and changes that rewrite every row.
+
+use std::sync::Arc;
+
+use keys::{Value, format_key};
+use txn::{Bytes, Direction, Durability, KeyRange, Store, TableId, Timestamp};
+
+use super::{Change, Table};
+use crate::record::{self, Record};
+use crate::{Error, Result, Schema};
+
+/// How many rows are written at a time when a table is rewritten.
+const CHUNK_ROWS: usize = 4096;
+
+/// A table that waits to take the place of another.
+struct Successor {
+    old: Arc<Table>,
+    new: Arc<Table>,
+}
+
+impl Change<'_> {
+    /// Empties tables, all in one instant. They keep their partitions.
+    pub(crate) fn empty(&self, tables: &[Arc<Table>]) -> Result<()> {
+        let mut made = Vec::new();
+        let mut successors = Vec::new();
+        for table in tables {
+            match self.empty_successor(table, &mut made) {
+                Ok(new) => successors.push(Successor {
+                    old: Arc::clone(table),
+                    new,
+                }),
+                Err(error) => {
+                    self.discard(made);
+                    return Err(error);
+                }
+            }
+        }
+        self.switch(&successors, made, || Ok(()))
+    }
+
+    fn empty_successor(&self, table: &Table, made: &mut Vec<TableId>) -> Result<Arc<Table>> {
+        let id = TableId(self.store.fresh_id()?);
+        let building = record::encode(&Record::Building);
+        let bounds = bounds(self.store, table.id)?;
+        self.store.create_table(id, &bounds, building)?;
+        made.push(id);
+        let mut parts = table.schema.parts().clone();
+        for index in &mut parts.indexes {
+            index.id = self.create_index(id, &index.name)?;
+            made.push(index.id);
+        }
+        let schema = Schema::from_parts(parts)?;
+        let epoch = table.epoch + 1;
+        let since = Timestamp::default();
+        Ok(Arc::new(Table::new(id, schema, epoch, None, since)?))
+    }
+
+    /// Writes every row of a table anew, under another schema without indexes. `convert` makes the new
+    /// values of a row from the old ones.
+    pub(crate) fn rewrite(
+        &self,
+        store: &Arc<Store>,
+        table: &Arc<Table>,
+        schema: Schema,
+        convert: impl Fn(Vec<Value>) -> Vec<Value>,
+    ) -> Result<()> {
+        let id = TableId(self.store.fresh_id()?);
+        let building = record::encode(&Record::Building);
+        self.store.create_table(id, &[], building)?;
+        let epoch = table.epoch + 1;
+        let since = Timestamp::default();
+        let new = Arc::new(Table::new(id, schema, epoch, None, since)?);
+        let fill = || fill(store, table, &new, convert);
+        let successor = Successor {
+            old: Arc::clone(table),
+            new: Arc::clone(&new),
+        };
+        self.switch(&[successor], vec![id], fill)
+    }
+
+    /// Lets the new tables take the places of the old ones. From the moment that `fill` begins nobody
+    /// can write to the old ones; if it fails they stay.
+    fn switch(
+        &self,
+        successors: &[Successor],
+        made: Vec<TableId>,
+        fill: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        for Successor { old, new } in successors {
+            self.store.set_epoch(old.id, new.epoch);
+            self.store.set_epoch(new.id, new.epoch);
+        }
+        let records = successors.iter().flat_map(|Successor { old, new }| {
+            let record = record::encode(&Record::Table(new.schema.clone()));
+            [(new.id, Some(record)), (old.id, None)]
+        });
+        let switched = fill().and_then(|()| Ok(self.store.set_records(records)?));
+        if let Err(error) = switched {
+            for Successor { old, .. } in successors {
+                self.store.set_epoch(old.id, old.epoch);
+            }
+            self.discard(made);
+            return Err(error);
+        }
+        let shown = successors.iter();
+        self.put(shown.map(|one| (one.old.schema.name(), &one.new)));
+        for Successor { old, .. } in successors {
+            let indexes = old.schema.indexes().iter().map(|index| index.id);
+            self.discard(std::iter::once(old.id).chain(indexes));
+        }
+        Ok(())
+    }
+}
+
+/// The keys at which the partitions of a table begin, besides the first.
+fn bounds(store: &Store, table: TableId) -> Result<Vec<Bytes>> {
+    let map = store.map(table)?;
+    let partitions = map.partitions().iter().skip(1);
+    Ok(partitions
+        .map(|one| one.descriptor.range.lower.clone())
+        .collect())
+}
+
+/// Copies rows into a table that nobody else knows of, and makes them durable.
+fn fill(
+    store: &Arc<Store>,
+    from: &Table,
+    to: &Table,
+    convert: impl Fn(Vec<Value>) -> Vec<Value>,
+) -> Result<()> {
+    let mut rows = store
+        .view()
+        .scan(from.id, &KeyRange::all(), Direction::Ascending)?
+        .peekable();
+    while rows.peek().is_some() {
+        let mut transaction = store.begin();
+        for pair in rows.by_ref().take(CHUNK_ROWS) {
+            let (key, row) = pair?;
+            let values = convert(from.schema.decode(&key, &row)?);
+            let (key, row) = to.schema.encode(&values)?;
+            if transaction.get(to.id, &key)?.is_some() {
+                return Err(Error::RowExists {
+                    table: to.schema.name().to_owned(),
+                    key: format_key(&key),
+                });
+            }
+            transaction.put(to.id, key, row)?;
+        }
+        transaction.commit(Durability::Buffered)?;
+    }
+    Ok(store.sync()?)
+}

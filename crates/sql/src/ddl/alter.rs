@@ -1,0 +1,448 @@
+//! ALTER TABLE: several changes become one new schema, which takes effect at once.
+//!
+//! Columns come and go without a row being written. What needs the rows looks at them when nobody can
+//! write by the old schema any more: NOT NULL, and a default that differs from row to row, for which
+//! the table must be empty. ADD PRIMARY KEY writes every row anew, and SPLIT and MERGE change only
+//! partitions; those stand alone.
+
+use std::sync::Arc;
+
+use keys::Value;
+use syntax::Ident;
+use syntax::table::{
+    AlterTable, AlterationKind, Column as WrittenColumn, ColumnChange, Index as WrittenIndex,
+    PrimaryKey,
+};
+use txn::{Direction, KeyRange, TableId};
+
+use super::columns::{self, NewColumn, part_names};
+use super::{Ground, options, partitions, table};
+use crate::catalog::Change;
+use crate::default::{canonical, default_scalar};
+use crate::scalar::Given;
+use crate::names::{column_name, table_name};
+use crate::schema::{Owned, Parts};
+use crate::sequence::Sequence;
+use crate::{Column, Error, Index, Result, Schema, Table};
+
+/// Changes a table.
+pub(super) fn alter(ground: Ground<'_>, alter: &AlterTable) -> Result<()> {
+    let change = ground.catalog.change(ground.store);
+    let table = ground.catalog.get(&table_name(&alter.name)?)?;
+    if let [alone] = alter.actions.as_slice() {
+        match &alone.kind {
+            AlterationKind::AddPrimaryKey(key) => return add_key(ground, &change, &table, key),
+            AlterationKind::SplitAt(keys) => return partitions::split(ground, &table, keys),
+            AlterationKind::MergePartitions(merge) => {
+                return partitions::merge(ground, &table, merge);
+            }
+            _ => {}
+        }
+    }
+    let mut draft = Draft {
+        ground,
+        change: &change,
+        table: &table,
+        parts: table.schema().parts().clone(),
+        needs_empty: None,
+        made: Vec::new(),
+        sequences: Vec::new(),
+        dropped: Vec::new(),
+    };
+    let mut outcome = Ok(());
+    for action in &alter.actions {
+        outcome = outcome.and_then(|()| draft.apply(&action.kind));
+    }
+    let made = draft.made.clone();
+    let outcome = outcome.and_then(|()| draft.finish());
+    outcome.inspect_err(|_| change.discard(made))
+}
+
+/// A schema on its way from what it is to what it will be.
+struct Draft<'d> {
+    ground: Ground<'d>,
+    change: &'d Change<'d>,
+    table: &'d Arc<Table>,
+    parts: Parts,
+    /// The column for which the table must be empty.
+    needs_empty: Option<String>,
+    /// Tables that were made, to be dropped if it fails.
+    made: Vec<TableId>,
+    /// New sequences, to be shown if it succeeds.
+    sequences: Vec<Arc<Sequence>>,
+    /// Indexes and sequences to be dropped if it succeeds.
+    dropped: Vec<TableId>,
+}
+
+impl Draft<'_> {
+    fn apply(&mut self, action: &AlterationKind) -> Result<()> {
+        match action {
+            AlterationKind::AddColumn {
+                column,
+                if_not_exists,
+            } => self.add_column(column, *if_not_exists),
+            AlterationKind::DropColumn {
+                name,
+                if_exists,
+                cascade,
+            } => match self.position(name) {
+                Err(Error::NoSuchColumn { .. }) if *if_exists => Ok(()),
+                Err(error) => Err(error),
+                Ok(position) => self.drop_column(position, *cascade),
+            },
+            AlterationKind::RenameColumn { from, to } => self.rename_column(from, to),
+            AlterationKind::AlterColumn { name, change } => self.alter_column(name, change),
+            AlterationKind::AddIndex(index) => self.add_index(index),
+            AlterationKind::DropIndex(name) => self.drop_index(name),
+            AlterationKind::RenameIndex { from, to } => {
+                let at = self.index(from)?;
+                if let Some(index) = self.parts.indexes.get_mut(at) {
+                    index.name = column_name(to);
+                }
+                Ok(())
+            }
+            AlterationKind::DropConstraint { name, if_exists } => match self.drop_index(name) {
+                Err(Error::NoSuchIndex { .. }) if *if_exists => Ok(()),
+                other => other,
+            },
+            AlterationKind::Set(written) => {
+                let schema = Schema::from_parts(self.parts.clone())?;
+                let written: Vec<_> = written.iter().collect();
+                options::apply(&schema, &mut self.parts.options, &written, false)
+            }
+            AlterationKind::Reset(names) => {
+                let schema = Schema::from_parts(self.parts.clone())?;
+                for name in names {
+                    options::reset(&schema, &mut self.parts.options, &name.value)?;
+                }
+                Ok(())
+            }
+            AlterationKind::RenameTo(name) => {
+                self.parts.name = table_name(name)?;
+                Ok(())
+            }
+            AlterationKind::AddConstraint(one) => Err(table::refused(&one.constraint)),
+            AlterationKind::AlterIndex { .. } => unsupported("the options of an index"),
+            AlterationKind::AddPrimaryKey(_)
+            | AlterationKind::SplitAt(_)
+            | AlterationKind::MergePartitions(_) => {
+                unsupported("ADD PRIMARY KEY, SPLIT or MERGE together with other changes")
+            }
+        }
+    }
+
+    /// Makes it so.
+    fn finish(self) -> Result<()> {
+        let schema = Schema::from_parts(self.parts)?;
+        let strict = newly_strict(self.table.schema(), &schema);
+        let check = || {
+            let needs_empty = self.needs_empty.as_deref();
+            check_rows(self.ground, self.table, &schema, &strict, needs_empty)
+        };
+        self.change.alter(self.table, schema.clone(), check)?;
+        self.change.show_sequences(self.sequences);
+        self.change.hide_sequences(&self.dropped);
+        self.change.discard(self.dropped);
+        Ok(())
+    }
+
+    fn position(&self, name: &Ident) -> Result<usize> {
+        let name = column_name(name);
+        let mut columns = self.parts.columns.iter();
+        let found = columns.position(|column| column.name == name && !column.hidden);
+        found.ok_or_else(|| Error::NoSuchColumn {
+            table: self.parts.name.clone(),
+            column: name,
+        })
+    }
+
+    fn column(&mut self, name: &Ident) -> Result<&mut Column> {
+        let position = self.position(name)?;
+        let column = self.parts.columns.get_mut(position);
+        Ok(column.expect("a position of a column that was found"))
+    }
+
+    fn check_free(&self, name: &str) -> Result<()> {
+        let mut columns = self.parts.columns.iter();
+        match columns.any(|column| column.name == name) {
+            false => Ok(()),
+            true => Err(Error::ColumnExists {
+                table: self.parts.name.clone(),
+                column: name.to_owned(),
+            }),
+        }
+    }
+
+    fn add_column(&mut self, written: &WrittenColumn, if_not_exists: bool) -> Result<()> {
+        match self.check_free(&column_name(&written.name)) {
+            Err(_) if if_not_exists => return Ok(()),
+            other => other?,
+        }
+        let NewColumn { column, sequence } =
+            columns::column(self.ground, self.change, &self.parts.name, written)?;
+        if let Some(definition) = sequence {
+            let mut definition = definition;
+            definition.owned = true;
+            let sequence = self.change.make_sequence(definition)?;
+            self.made.push(sequence.id());
+            self.parts.sequences.push(Owned {
+                sequence: sequence.id(),
+                column: self.parts.columns.len(),
+            });
+            self.sequences.push(sequence);
+            self.needs_empty = Some(column.name.clone());
+            self.parts.add_column(column, Value::Null);
+            return Ok(());
+        }
+        let default = default_scalar(&column)?;
+        let missing = match default.is_fixed() {
+            true => default.value(Given::at(self.ground.now_us()))?,
+            false => {
+                self.needs_empty = Some(column.name.clone());
+                Value::Null
+            }
+        };
+        self.parts.add_column(column, missing);
+        Ok(())
+    }
+
+    fn drop_column(&mut self, position: usize, cascade: bool) -> Result<()> {
+        let in_use = |reason: String| {
+            let column = self.parts.columns.get(position);
+            Err(Error::ColumnInUse {
+                table: self.parts.name.clone(),
+                column: column.map(|one| one.name.clone()).unwrap_or_default(),
+                reason,
+            })
+        };
+        if self.parts.key.contains(&position) {
+            return in_use("it is part of the primary key".to_owned());
+        }
+        if self
+            .parts
+            .options
+            .ttl
+            .is_some_and(|ttl| ttl.column == position)
+        {
+            return in_use("rows expire by it; RESET (TTL) first".to_owned());
+        }
+        let uses = |index: &Index| {
+            index
+                .columns
+                .iter()
+                .chain(&index.cover)
+                .any(|at| *at == position)
+        };
+        if let Some(index) = self.parts.indexes.iter().find(|index| uses(index)) {
+            if !cascade {
+                let name = &index.name;
+                return in_use(format!(
+                    "index `{name}` has it; drop that first, or CASCADE"
+                ));
+            }
+            let gone = self.parts.indexes.iter().filter(|index| uses(index));
+            self.dropped.extend(gone.map(|index| index.id));
+            self.parts.indexes.retain(|index| !uses(index));
+        }
+        let owned = self.parts.sequences.iter();
+        let owned = owned.filter(|owned| owned.column == position);
+        self.dropped.extend(owned.map(|owned| owned.sequence));
+        self.parts.drop_column(position);
+        Ok(())
+    }
+
+    fn rename_column(&mut self, from: &Ident, to: &Ident) -> Result<()> {
+        let name = column_name(to);
+        if column_name(from) == name {
+            return self.position(from).map(|_| ());
+        }
+        self.position(from)?;
+        self.check_free(&name)?;
+        self.column(from)?.name = name;
+        Ok(())
+    }
+
+    fn alter_column(&mut self, name: &Ident, change: &ColumnChange) -> Result<()> {
+        let table = self.parts.name.clone();
+        let catalog = self.ground.catalog;
+        let column = self.column(name)?;
+        match change {
+            ColumnChange::SetNotNull => column.not_null = true,
+            ColumnChange::DropNotNull => column.not_null = false,
+            ColumnChange::SetDefault(default) => {
+                let text = canonical(&table, column, &default.expr, catalog)?;
+                column.default = Some(text);
+            }
+            ColumnChange::DropDefault => column.default = None,
+            ColumnChange::SetType { kind, .. } => {
+                if *kind != syntax::table::ColumnType::Plain(column.kind) {
+                    return unsupported("another type for a column that exists");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_index(&mut self, written: &WrittenIndex) -> Result<()> {
+        let Parts {
+            name,
+            columns,
+            indexes,
+            ..
+        } = &self.parts;
+        let mut index = columns::index(name, columns, indexes, written)?;
+        let mut others = indexes.iter();
+        if others.any(|other| other.name == index.name) {
+            let (table, name) = (name.clone(), index.name);
+            return Err(Error::IndexExists { table, index: name });
+        }
+        if !is_empty(self.ground, self.table)? {
+            return unsupported("an index on a table that has rows");
+        }
+        index.id = self.change.create_index(self.table.id(), &index.name)?;
+        self.made.push(index.id);
+        self.needs_empty = Some(index.name.clone());
+        self.parts.indexes.push(index);
+        Ok(())
+    }
+
+    fn index(&self, name: &Ident) -> Result<usize> {
+        let name = column_name(name);
+        let mut indexes = self.parts.indexes.iter();
+        let found = indexes.position(|index| index.name == name);
+        found.ok_or_else(|| Error::NoSuchIndex {
+            table: self.parts.name.clone(),
+            index: name,
+        })
+    }
+
+    fn drop_index(&mut self, name: &Ident) -> Result<()> {
+        let at = self.index(name)?;
+        self.dropped.push(self.parts.indexes.remove(at).id);
+        Ok(())
+    }
+}
+
+fn unsupported<T>(what: &str) -> Result<T> {
+    Err(Error::Unsupported {
+        what: what.to_owned(),
+    })
+}
+
+fn is_empty(ground: Ground<'_>, table: &Table) -> Result<bool> {
+    let view = ground.store.view();
+    let mut rows = view.scan(table.id(), &KeyRange::all(), Direction::Ascending)?;
+    Ok(rows.next().transpose()?.is_none())
+}
+
+/// Positions of the columns that refuse NULL and did not, or were not there.
+fn newly_strict(old: &Schema, new: &Schema) -> Vec<usize> {
+    let (old, new) = (old.parts(), new.parts());
+    let stored = |parts: &Parts| -> Vec<Option<usize>> {
+        let slots = parts.slots.iter().map(|slot| slot.column);
+        parts.key.iter().copied().map(Some).chain(slots).collect()
+    };
+    let before = stored(old)
+        .into_iter()
+        .map(Some)
+        .chain(std::iter::repeat(None));
+    let pairs = before.zip(stored(new));
+    let strict = pairs.filter_map(|(before, now)| {
+        let position = now?;
+        let was = before.flatten().and_then(|at| old.columns.get(at));
+        let is = new.columns.get(position)?;
+        (is.not_null && !was.is_some_and(|was| was.not_null)).then_some(position)
+    });
+    strict.collect()
+}
+
+/// Looks through the rows for what the new schema forbids.
+fn check_rows(
+    ground: Ground<'_>,
+    table: &Table,
+    schema: &Schema,
+    strict: &[usize],
+    needs_empty: Option<&str>,
+) -> Result<()> {
+    if let Some(column) = needs_empty
+        && !is_empty(ground, table)?
+    {
+        return unsupported(&format!(
+            "`{column}` on a table that has rows, each of which would need a value of its own,"
+        ));
+    }
+    if strict.is_empty() {
+        return Ok(());
+    }
+    let view = ground.store.view();
+    for pair in view.scan(table.id(), &KeyRange::all(), Direction::Ascending)? {
+        let (key, row) = pair?;
+        let values = schema.decode(&key, &row)?;
+        for position in strict {
+            if !values.get(*position).is_some_and(Value::is_null) {
+                continue;
+            }
+            let column = schema.columns().get(*position);
+            let path = keys::format_key(&key);
+            return Err(Error::NullsThere {
+                table: schema.name().to_owned(),
+                column: column.map(|one| one.name.clone()).unwrap_or_default(),
+                reason: format!("row {path} has NULL there; UPDATE it first, or give a DEFAULT"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Sorts a table that was made without a key by these columns.
+fn add_key(
+    ground: Ground<'_>,
+    change: &Change<'_>,
+    table: &Arc<Table>,
+    key: &PrimaryKey,
+) -> Result<()> {
+    let schema = table.schema();
+    let fault = |reason: &str| Error::Schema {
+        table: schema.name().to_owned(),
+        reason: reason.to_owned(),
+    };
+    let [hidden] = schema.key_positions() else {
+        return Err(fault("it has a primary key already"));
+    };
+    if !schema.columns().get(*hidden).is_some_and(|one| one.hidden) {
+        return Err(fault("it has a primary key already"));
+    }
+    if key.hash.is_some() {
+        return unsupported("USING HASH");
+    }
+    if !schema.indexes().is_empty() {
+        return Err(fault(
+            "it has indexes: drop them before it gets another key",
+        ));
+    }
+    let mut parts = schema.parts().clone();
+    parts.drop_column(*hidden);
+    let mut positions = Vec::new();
+    for name in part_names(&key.columns, "the primary key")? {
+        let found = parts.columns.iter().position(|column| column.name == name);
+        let no_such = || Error::NoSuchColumn {
+            table: parts.name.clone(),
+            column: name.clone(),
+        };
+        positions.push(found.ok_or_else(no_such)?);
+    }
+    for (position, column) in parts.columns.iter_mut().enumerate() {
+        column.not_null |= positions.contains(&position);
+    }
+    let mut new = Parts::new(parts.name, parts.columns, positions);
+    new.options = parts.options;
+    new.sequences = parts.sequences;
+    let without_hidden = |mut row: Vec<Value>| {
+        if *hidden < row.len() {
+            row.remove(*hidden);
+        }
+        row
+    };
+    let new = Schema::from_parts(new)?;
+    change.rewrite(ground.store, table, new, without_hidden)
+}

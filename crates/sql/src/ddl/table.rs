@@ -1,0 +1,132 @@
+//! CREATE TABLE.
+
+use keys::{Type, Value};
+use syntax::ast;
+use syntax::table::{Constraint, CreateTable, OptionValue, TableOption};
+
+use super::columns::{self, NewColumn, part_names};
+use super::{Ground, key_values, options};
+use crate::default::RANDOM_UUID;
+use crate::names::table_name;
+use crate::schema::Parts;
+use crate::{Column, Error, Result, Schema};
+
+/// How many partitions a table may start with.
+const UNIFORM_PARTITIONS_MAX: u64 = 4096;
+
+/// The key of a table that was made without one. Random, so that new rows spread.
+pub(crate) const HIDDEN_KEY: &str = "_rowid";
+
+/// Makes the table that a statement describes.
+pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
+    let change = ground.catalog.change(ground.store);
+    let name = table_name(&create.name)?;
+    change.check_free(&name)?;
+    if let Some(Constraint { constraint, .. }) = create.constraints.first() {
+        return Err(refused(constraint));
+    }
+    let mut columns = Vec::with_capacity(create.columns.len() + 1);
+    let mut sequences = Vec::new();
+    for written in &create.columns {
+        let NewColumn { column, sequence } = columns::column(ground, &change, &name, written)?;
+        if let Some(sequence) = sequence {
+            sequences.push((columns.len(), sequence));
+        }
+        columns.push(column);
+    }
+    let key = key(create, &mut columns)?;
+    let key: Vec<&str> = key.iter().map(String::as_str).collect();
+    let mut parts = Schema::new(name, columns, &key)?.parts().clone();
+    for written in &create.indexes {
+        let index = columns::index(&parts.name, &parts.columns, &parts.indexes, written)?;
+        parts.indexes.push(index);
+    }
+    let (parts, split_keys) = with_options(parts, &create.options)?;
+    let schema = Schema::from_parts(parts)?;
+    let mut bounds = Vec::with_capacity(split_keys.len());
+    for key in &split_keys {
+        bounds.push(schema.encode_key_prefix(key)?);
+    }
+    change.create(schema, &bounds, sequences)?;
+    Ok(())
+}
+
+/// Why a constraint is not kept.
+pub(super) fn refused(constraint: &ast::TableConstraint) -> Error {
+    let what = match constraint {
+        ast::TableConstraint::ForeignKey(_) => "a foreign key",
+        ast::TableConstraint::Check(_) => "a CHECK constraint",
+        _ => "a constraint other than PRIMARY KEY, UNIQUE and NOT NULL",
+    };
+    Error::Unsupported {
+        what: what.to_owned(),
+    }
+}
+
+/// The names of the key's columns; without any, a hidden column that is the key.
+fn key(create: &CreateTable, columns: &mut Vec<Column>) -> Result<Vec<String>> {
+    let Some(key) = &create.primary_key else {
+        let hidden = Column::new(HIDDEN_KEY, Type::Uuid).not_null().hidden();
+        columns.push(hidden.with_default(RANDOM_UUID));
+        return Ok(vec![HIDDEN_KEY.to_owned()]);
+    };
+    if key.hash.is_some() {
+        return Err(Error::Unsupported {
+            what: "USING HASH".to_owned(),
+        });
+    }
+    part_names(&key.columns, "the primary key")
+}
+
+/// The table with its options, and the keys at which its partitions begin.
+fn with_options(mut parts: Parts, written: &[TableOption]) -> Result<(Parts, Vec<Vec<Value>>)> {
+    let schema = Schema::from_parts(parts.clone())?;
+    let mut split_keys = Vec::new();
+    let mut rest = Vec::new();
+    for option in written {
+        let name = option.name.value.to_uppercase();
+        match (name.as_str(), &option.value) {
+            ("PARTITION_AT_KEYS", OptionValue::Keys(keys)) => {
+                for key in keys {
+                    split_keys.push(key_values(&schema, key)?);
+                }
+            }
+            ("UNIFORM_PARTITIONS", OptionValue::Number(count)) => {
+                split_keys = uniform_keys(&schema, *count)?;
+            }
+            _ => rest.push(option),
+        }
+    }
+    let made = !split_keys.is_empty();
+    options::apply(&schema, &mut parts.options, &rest, true)?;
+    // Partitions that were asked for are not merged away.
+    if made && parts.options.min_partitions_count.is_none() {
+        let count = u64::try_from(split_keys.len() + 1).unwrap_or(u64::MAX);
+        parts.options.min_partitions_count = Some(count);
+    }
+    Ok((parts, split_keys))
+}
+
+/// Keys that cut the first column's numbers into equal parts.
+fn uniform_keys(schema: &Schema, count: u64) -> Result<Vec<Vec<Value>>> {
+    let fault = |reason: String| Error::TableOption {
+        table: schema.name().to_owned(),
+        option: "UNIFORM_PARTITIONS".to_owned(),
+        reason,
+    };
+    if count == 0 || count > UNIFORM_PARTITIONS_MAX {
+        let limit = UNIFORM_PARTITIONS_MAX;
+        return Err(fault(format!("1 to {limit}, not {count}")));
+    }
+    let first = schema.key_columns().next().map(|column| column.kind);
+    let wide = |part: u64| u128::from(part) * (u128::from(u64::MAX) + 1) / u128::from(count);
+    let key = |part: u64| -> Option<Value> {
+        match first? {
+            Type::Uint64 => Some(Value::Uint64(u64::try_from(wide(part)).ok()?)),
+            Type::Uint32 => Some(Value::Uint32(u32::try_from(wide(part) >> 32).ok()?)),
+            _ => None,
+        }
+    };
+    let keys: Option<Vec<Vec<Value>>> = (1..count).map(|part| Some(vec![key(part)?])).collect();
+    keys.ok_or_else(|| fault("the first key column must be Uint64 or Uint32".to_owned()))
+}
