@@ -161,7 +161,9 @@ fn txn_kind(error: &txn::Error) -> Kind {
         txn::Error::EngineDown { .. } | txn::Error::Unknown { .. } | txn::Error::Busy { .. } => {
             Kind::Unavailable
         }
+        txn::Error::RowExists { .. } | txn::Error::RowTwice { .. } => Kind::Exists,
         txn::Error::TooLarge { .. }
+        | txn::Error::LoadTooLarge { .. }
         | txn::Error::KeyLength { .. }
         | txn::Error::Ended
         | txn::Error::NoSuchSavepoint => Kind::Invalid,

@@ -37,6 +37,10 @@
 //! the last commit. Counting again is always safe, and a count that began before another
 //! `begin_recount` is refused.
 //!
+//! A bulk load writes its rows past the batches, so record and rows cannot be one write. It first
+//! leaves a record marked inexact ([`Counts::estimated`]), and the exact one when its rows are there:
+//! a crash in between is one more reason to count again.
+//!
 //! A mutex, not atomics, guards the numbers: they must be read together to be written as a record,
 //! and it is taken once per commit and partition.
 
@@ -179,6 +183,15 @@ impl Counts {
         next.delta.tombstones = next.delta.tombstones.saturating_add(delta.tombstones);
         next.last_commit = next.last_commit.max(delta.commit);
         next
+    }
+
+    /// The same, as an estimate: to be counted again.
+    #[must_use]
+    pub fn estimated(&self) -> Self {
+        let mut estimate = *self;
+        estimate.fold();
+        estimate.exact = false;
+        estimate
     }
 
     /// The counters of the two halves of a split, when the left one is thought to hold `left`.

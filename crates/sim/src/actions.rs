@@ -1,14 +1,15 @@
 //! What transactions and snapshots do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use db::{Direction, Durability, Kind, Value};
+use storage::EngineId;
 
 use crate::actor::{Actor, Cursor, Hand, Passed, text_of, values_of};
 use crate::doom::Blow;
 use crate::error::{Checked, Wrong};
 use crate::history::{Read, Record, check_reads};
-use crate::model::{Commit, Doubt, Row, Spot};
+use crate::model::{Commit, Doubt, Number, Row, Spot, Writes};
 use crate::world::{ACTORS_MAX, KEYS, TABLES, World};
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,17 @@ const READER_DEEDS: &[(u64, Deed)] = &[
     (3, Deed::DropScan),
     (2, Deed::Abort),
 ];
+
+/// A transaction that tried to commit.
+pub(crate) struct Attempt {
+    pub(crate) by: Number,
+    /// Its snapshot.
+    pub(crate) at: u64,
+    pub(crate) reads: Vec<Read>,
+    pub(crate) writes: Writes,
+    pub(crate) engines: BTreeSet<EngineId>,
+    pub(crate) durability: Durability,
+}
 
 /// How far from its home a transaction usually goes.
 const NEAR: u64 = 4;
@@ -134,7 +146,7 @@ impl World {
 
     /// Checks rows that an actor found and remembers that it read them. Places that it wrote itself
     /// are checked against that.
-    fn found(
+    pub(crate) fn found(
         &mut self,
         actor: &mut Actor,
         mut passed: Passed,
@@ -266,7 +278,7 @@ impl World {
         Ok(())
     }
 
-    fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         let value = self.number();
         format!("v{value}{}", "+".repeat(self.chance.up_to(30)))
     }
@@ -378,11 +390,31 @@ impl World {
         self.doom.arm(!self.peaceful && self.chance.one_in(3));
         let outcome = txn.commit_with(durability);
         self.doom.arm(false);
-        let written = Commit {
+        let attempt = Attempt {
             by,
-            at: 0,
+            at,
+            reads,
             writes: own,
+            engines,
+            durability,
         };
+        self.conclude(attempt, outcome)
+    }
+
+    /// Notes what became of an attempt to commit.
+    pub(crate) fn conclude(
+        &mut self,
+        attempt: Attempt,
+        outcome: db::Result<db::Committed>,
+    ) -> Checked<()> {
+        let Attempt {
+            by,
+            at,
+            reads,
+            writes,
+            engines,
+            durability,
+        } = attempt;
         let ended = match outcome {
             Ok(committed) => {
                 let at = committed.at.0;
@@ -392,10 +424,10 @@ impl World {
                 let record = Record {
                     by,
                     at,
-                    wrote: !written.writes.is_empty(),
+                    wrote: !writes.is_empty(),
                     reads,
                 };
-                self.committed(record, Commit { at, ..written }, durability)
+                self.committed(record, Commit { by, at, writes }, durability)
             }
             Err(error) => match error.unknown_commit() {
                 Some(when) => {
@@ -403,10 +435,8 @@ impl World {
                         .say(format!("T{by} commits, {durability:?}: {error}"));
                     self.coverage.add("a commit whose outcome was open");
                     self.doubtful_reads.insert(by, (at, reads));
-                    let commit = Commit {
-                        at: when.0,
-                        ..written
-                    };
+                    let at = when.0;
+                    let commit = Commit { by, at, writes };
                     self.model.doubts.push(Doubt { commit, engines });
                     Ok(())
                 }
@@ -467,7 +497,7 @@ impl World {
     }
 
     /// Notes what went wrong between the steps of a commit.
-    fn take_blows(&mut self) -> Checked<()> {
+    pub(crate) fn take_blows(&mut self) -> Checked<()> {
         for blow in self.doom.take_blows() {
             self.log.say(format!("  meanwhile: {blow:?}"));
             match blow {

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //!   seed ─► chance ─┬─► actions     begin, get, scan, write, savepoint, commit …  up to 7 at a time
+//!                   ├─► loads       many new rows at once
 //!                   ├─► upheaval    split, merge, collect, count; faults, crashes, coming back
 //!                   └─► doom        coordinators that die, engines that crash within a commit
 //!                            │
@@ -47,6 +48,7 @@ mod doom;
 mod error;
 mod ground;
 mod history;
+mod loads;
 mod log;
 mod model;
 pub mod torture;

@@ -14,6 +14,7 @@ use crate::world::{KEYS, TABLES, World, all_spots};
 enum Event {
     Act,
     Begin,
+    Load,
     Split,
     SplitInHalf,
     Merge,
@@ -30,6 +31,7 @@ enum Event {
 const EVENTS: &[(u64, Event)] = &[
     (700, Event::Act),
     (90, Event::Begin),
+    (40, Event::Load),
     (18, Event::Split),
     (8, Event::SplitInHalf),
     (16, Event::Merge),
@@ -51,6 +53,7 @@ impl World {
         match self.chance.weighed(EVENTS).unwrap_or(Event::Act) {
             Event::Act => self.let_act(),
             Event::Begin => self.begin(),
+            Event::Load => self.load(),
             Event::Split => self.split(),
             Event::SplitInHalf => self.split_in_half(),
             Event::Merge => self.merge(),

@@ -28,6 +28,9 @@ pub(crate) const KEYS: u64 = 24;
 /// How many transactions and snapshots are open at a time.
 pub(crate) const ACTORS_MAX: usize = 7;
 
+/// Loads of fewer rows are ordinary transactions.
+pub(crate) const INGEST_ROWS_MIN: usize = 2;
+
 /// With this many open outcomes the world calms down and looks.
 const DOUBTS_MAX: usize = 4;
 
@@ -124,6 +127,7 @@ impl World {
             random: Arc::new(SeededRandom::new(self.chance.below(u64::MAX))),
             fatality: Some(self.doom.clone()),
             history_bytes_max: Some(self.history_bytes_max),
+            ingest_rows_min: Some(INGEST_ROWS_MIN),
             background: false,
         })
     }

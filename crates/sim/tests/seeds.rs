@@ -17,6 +17,9 @@ const ALWAYS: &[&str] = &[
     "a crash that lost buffered commits",
     "a fault",
     "a kill",
+    "a load past the journal",
+    "a load past the journal whose outcome was open",
+    "a load that met a row",
     "a merge",
     "a power failure",
     "a power failure that lost a tail",
@@ -41,6 +44,8 @@ const SEPARATELY: &[&str] = &[
     "a coordinator that died having applied",
     "a coordinator that died having decided",
     "a coordinator that died having prepared",
+    "a load as a transaction",
+    "a load as a transaction whose outcome was open",
     "a snapshot refused for a reopened engine",
     "an engine that crashed alone",
     "an engine that crashed within a commit",
@@ -105,6 +110,9 @@ fn an_engine_on_disk() {
         "a split",
         "a merge",
         "a kill",
+        "a load past the journal",
+        "a load past the journal whose outcome was open",
+        "a load that met a row",
         "a power failure that lost a tail",
     ];
     check(&coverage, &events);

@@ -43,6 +43,7 @@ pub fn run(open: Open<'_>) {
         views::a_scan_outlives_its_snapshot,
         spaces::ingestion_loads_and_overwrites,
         spaces::a_refused_ingestion_changes_nothing,
+        spaces::an_ingestion_appears_only_when_it_is_ready,
         spaces::ingestion_may_read_the_engine_it_fills,
         spaces::absent_spaces_are_named,
         spaces::spaces_are_made_listed_dropped_and_made_again,

@@ -201,7 +201,21 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Loads rows that come in strictly ascending key order, all of them or none, durably.
     /// Much faster than batches for many rows. Existing keys are overwritten. Returns the count.
-    fn ingest(&self, space: SpaceId, rows: &mut dyn Iterator<Item = Pair>) -> Result<u64>;
+    fn ingest(&self, space: SpaceId, rows: &mut dyn Iterator<Item = Pair>) -> Result<u64> {
+        let count = self.ingest_when(space, rows, &mut || true)?;
+        Ok(count.unwrap_or_default())
+    }
+
+    /// As [`Engine::ingest`], in two steps: the rows are laid down, which may take long and holds
+    /// nobody up, and then `ready` is asked whether they shall appear. If not, all is as it was and
+    /// the answer is `None`. Batches that were written before `ready` said yes survive a crash if the
+    /// rows do.
+    fn ingest_when(
+        &self,
+        space: SpaceId,
+        rows: &mut dyn Iterator<Item = Pair>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<u64>>;
 
     /// Makes a space, durably; making one that exists is no error.
     fn create_space(&self, space: SpaceId) -> Result<()>;

@@ -206,12 +206,34 @@ impl Engine for FaultyEngine {
         self.change(Kind::Sync, || self.inner.sync())
     }
 
-    fn ingest(&self, space: SpaceId, rows: &mut dyn Iterator<Item = Pair>) -> Result<u64> {
-        // The rows may come from a scan of this very engine, so they are drawn before the lock.
-        let rows: Vec<Pair> = rows.collect();
-        self.change(Kind::Write, || {
-            self.inner.ingest(space, &mut rows.into_iter())
-        })
+    fn ingest_when(
+        &self,
+        space: SpaceId,
+        rows: &mut dyn Iterator<Item = Pair>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<u64>> {
+        self.plan.lock().check()?;
+        // A fault strikes where the rows would appear, and the lock is not held while the rows are
+        // drawn and `ready` is asked: both may use this very engine.
+        let mut struck = None;
+        let appeared = self.inner.ingest_when(space, rows, &mut || {
+            if !ready() {
+                return false;
+            }
+            let mut plan = self.plan.lock();
+            struck = Some(plan.check().map(|()| plan.strike(Kind::Write)));
+            !matches!(struck, Some(Err(_) | Ok(Some(Fault::RefuseWrite { .. }))))
+        });
+        match struck {
+            None | Some(Ok(None)) => appeared,
+            Some(Err(poisoned)) => Err(poisoned),
+            Some(Ok(Some(fault))) => {
+                if !matches!(fault, Fault::RefuseWrite { .. }) {
+                    self.plan.lock().poison = Some(fault.to_string());
+                }
+                Err(failure("write to", fault))
+            }
+        }
     }
 
     fn create_space(&self, space: SpaceId) -> Result<()> {

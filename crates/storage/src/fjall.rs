@@ -282,7 +282,12 @@ impl Engine for FjallEngine {
         self.persist()
     }
 
-    fn ingest(&self, space: SpaceId, rows: &mut dyn Iterator<Item = Pair>) -> Result<u64> {
+    fn ingest_when(
+        &self,
+        space: SpaceId,
+        rows: &mut dyn Iterator<Item = Pair>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<u64>> {
         self.check_poison()?;
         let keyspace = find(&self.spaces.load(), space)?.clone();
         let abandoned = |error| failure::translate("ingest into", keyspace.path(), error);
@@ -299,10 +304,13 @@ impl Engine for FjallEngine {
             last = Some(key);
             count += 1;
         }
+        if !ready() {
+            return Ok(None);
+        }
         let _order = self.order.write();
         self.persist()?;
         self.change("ingest into", || ingestion.finish())?;
-        Ok(count)
+        Ok(Some(count))
     }
 
     fn create_space(&self, space: SpaceId) -> Result<()> {

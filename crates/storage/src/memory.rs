@@ -202,12 +202,20 @@ impl Engine for MemoryEngine {
         self.change(Durability::Synced, |_| Ok(()))
     }
 
-    fn ingest(&self, space: SpaceId, rows: &mut dyn Iterator<Item = Pair>) -> Result<u64> {
+    fn ingest_when(
+        &self,
+        space: SpaceId,
+        rows: &mut dyn Iterator<Item = Pair>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<u64>> {
         // The rows may come from a scan of this very engine, so they are drawn before the lock.
         if !self.newest()?.contains_key(&space) {
             return Err(Error::NoSuchSpace(space));
         }
         let rows = collect_ascending(rows)?;
+        if !ready() {
+            return Ok(None);
+        }
         self.change(Durability::Synced, |version| {
             let pairs = version.get_mut(&space).ok_or(Error::NoSuchSpace(space))?;
             let mut count = 0;
@@ -215,7 +223,7 @@ impl Engine for MemoryEngine {
                 pairs.insert(key, value);
                 count += 1;
             }
-            Ok(count)
+            Ok(Some(count))
         })
     }
 

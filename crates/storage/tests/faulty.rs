@@ -87,6 +87,21 @@ fn a_broken_sync_poisons_until_wrapped_again() {
 }
 
 #[test]
+fn faults_strike_an_ingestion_where_its_rows_would_appear() {
+    let engine = engine();
+    let rows = || std::iter::once((Bytes::from("a"), Bytes::new()));
+    engine.inject(Fault::RefuseWrite { nth: 2 });
+    let refused = engine.ingest_when(SPACE, &mut rows(), &mut || put(&engine, "b").is_ok());
+    assert!(matches!(refused.unwrap_err(), Error::Io { .. }));
+    assert!(!has(&engine, "a") && has(&engine, "b") && !engine.is_poisoned());
+    engine.inject(Fault::BreakWrite { nth: 1 });
+    let unready = engine.ingest_when(SPACE, &mut rows(), &mut || false);
+    assert_eq!(unready.unwrap(), None, "what does not happen cannot fail");
+    engine.ingest(SPACE, &mut rows()).unwrap_err();
+    assert!(has(&engine, "a") && engine.is_poisoned());
+}
+
+#[test]
 fn a_read_fails_in_the_middle_of_a_scan() {
     let engine = engine();
     let mut rows = ["a", "b", "c"]

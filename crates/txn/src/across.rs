@@ -33,7 +33,6 @@ use crate::engines::Slot;
 use crate::intent::{Fate, Intent, Owner, TxnId};
 use crate::plan::{Change, Plan};
 use crate::store::Sequencer;
-use crate::view::newest_version;
 use crate::{Error, Result, Store, Timestamp};
 
 /// How many rollback records are kept for coordinators that may still come.
@@ -367,7 +366,7 @@ impl Store {
             };
             let intent = Intent::decode(table, &key, &bytes)?;
             let map = self.directory.map(table)?;
-            let replaced = newest_version(slot, table, &key)?;
+            let replaced = self.newest_version(slot, table, &key)?;
             let change = Change {
                 table,
                 key: key.clone(),

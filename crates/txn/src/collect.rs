@@ -16,7 +16,6 @@ use crate::engines::Slot;
 use crate::plan::Plan;
 use crate::store::Sequencer;
 use crate::version::{Replaced, Version};
-use crate::view::newest_version;
 use crate::{Result, Store, Timestamp};
 
 /// How many tombstones are remembered.
@@ -108,7 +107,7 @@ impl Store {
         let horizon = self.active.horizon();
         let versions = self.collect_spilled(horizon)?;
         let mut sequencer = self.sequencer.lock();
-        self.history.forget(horizon);
+        self.forget_below(horizon);
         sequencer.recent.forget(horizon);
         if sequencer.sweep_after.is_some_and(|at| at <= horizon) {
             sequencer.sweep_after = None;
@@ -144,7 +143,7 @@ impl Store {
             let Some((partition, slot)) = self.place(grave.table, &grave.key) else {
                 continue;
             };
-            let newest = newest_version(&slot, grave.table, &grave.key)?;
+            let newest = self.newest_version(&slot, grave.table, &grave.key)?;
             if newest
                 != Some(Version {
                     at: grave.at,

@@ -27,7 +27,7 @@ use crate::reads::{Found, Reads};
 use crate::recent::{RECENT_KEYS_MAX, Recent};
 use crate::store::Sequencer;
 use crate::version::Version;
-use crate::view::{View, newest_version};
+use crate::view::View;
 use crate::{Error, Result, Store, Timestamp};
 
 /// How many changed keys a group may have and still hope that nobody needs to know of them.
@@ -122,8 +122,14 @@ impl Store {
         });
         let horizon = self.active.oldest(own).unwrap_or(applied);
         recent.forget(horizon);
-        self.history.forget(self.active.horizon());
+        self.forget_below(self.active.horizon());
         self.spill();
+    }
+
+    /// Forgets what only snapshots below the horizon could ask for.
+    pub(crate) fn forget_below(&self, horizon: Timestamp) {
+        self.history.forget(horizon);
+        self.stamps.forget(horizon);
     }
 }
 
@@ -253,7 +259,7 @@ impl Group<'_> {
                 Some(known) if unchanged && !is_tombstone(&known) => known,
                 _ => match self.run.newest.get(&(table, key.clone())) {
                     Some(version) => Some(version.clone()),
-                    None => newest_version(slot, table, &key)?,
+                    None => self.store.newest_version(slot, table, &key)?,
                 },
             };
             changes.push(Change {

@@ -87,6 +87,22 @@ pub enum Error {
         /// The failure.
         cause: String,
     },
+    /// A row to be loaded that is there already.
+    #[error("the row {} of {table} exists already: nothing was loaded", format_key(.key))]
+    RowExists {
+        /// The table.
+        table: TableId,
+        /// The row's key.
+        key: Bytes,
+    },
+    /// Two rows of one load with the same key.
+    #[error("the row {} of {table} comes twice: nothing was loaded", format_key(.key))]
+    RowTwice {
+        /// The table.
+        table: TableId,
+        /// The rows' key.
+        key: Bytes,
+    },
     /// A key that no engine can store.
     #[error("a key of {size} bytes cannot be stored: keys have 1 to {limit} bytes")]
     KeyLength {
@@ -98,6 +114,16 @@ pub enum Error {
     /// A transaction that is past its limits.
     #[error("a transaction may have {limit} {what}, this one has {size}: commit in smaller steps")]
     TooLarge {
+        /// What was counted.
+        what: &'static str,
+        /// How many there may be.
+        limit: usize,
+        /// How many there are.
+        size: usize,
+    },
+    /// A load that is past its limits.
+    #[error("a load may have {limit} {what}, this one has {size}: load in smaller steps")]
+    LoadTooLarge {
         /// What was counted.
         what: &'static str,
         /// How many there may be.

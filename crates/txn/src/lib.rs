@@ -22,6 +22,7 @@
 //! # How a commit becomes durable
 //! Commits line up ([`queue`]), and the first in line writes a whole group as one batch with one sync
 //! ([`commit`]). If a transaction's rows lie in several engines it takes the two steps of [`across`].
+//! Very many new rows come in past the line, sorted, as files of their own ([`load`]).
 //!
 //! # What never happens here
 //! No thread is spawned, no clock is read and no chance drawn except through `storage::env`. A reader
@@ -37,6 +38,7 @@ mod error;
 mod footprint;
 mod history;
 mod intent;
+mod load;
 mod plan;
 mod queue;
 mod reader;
@@ -57,6 +59,7 @@ pub use storage::{Bytes, Direction, Durability, KeyRange};
 pub use across::{Fatality, Immortal, Step};
 pub use collect::Collected;
 pub use error::{Error, Result};
+pub use load::{LOAD_BYTES_MAX, LOAD_ROWS_MAX};
 pub use reader::Reader;
 pub use scan::Scan;
 pub use store::{Measured, Options, Store};

@@ -143,6 +143,6 @@ fn count(delta: &mut Delta, key: &[u8], row: Option<&Bytes>, replaced: Option<&V
     delta.tombstones += i64::from(row.is_none()) - i64::from(was_tombstone);
 }
 
-fn signed(bytes: u64) -> i64 {
+pub(crate) fn signed(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }

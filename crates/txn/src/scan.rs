@@ -110,6 +110,7 @@ impl Scan {
             current.rows += 1;
             current.bytes += bytes_of(&key, &bytes);
             let version = Version::decode(self.table, &key, bytes)?;
+            let version = self.view.store().stamps.read(version);
             let row = if version.at <= self.view.at() {
                 version.row
             } else {

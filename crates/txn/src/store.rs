@@ -23,6 +23,7 @@ use crate::engines::{Engines, Slot};
 use crate::epochs::Epochs;
 use crate::history::{HISTORY_BYTES_MAX, History};
 use crate::intent::{Intent, Owner, TxnId};
+use crate::load::{INGEST_ROWS_MIN, Stamps};
 use crate::queue::Queue;
 use crate::recent::{RECENT_KEYS_MAX, Recent};
 use crate::turns::Turns;
@@ -45,6 +46,8 @@ pub struct Options {
     pub fatality: Arc<dyn Fatality>,
     /// How much replaced data stays in memory.
     pub history_bytes_max: usize,
+    /// From how many rows on a load bypasses the journal.
+    pub ingest_rows_min: usize,
 }
 
 impl Options {
@@ -61,6 +64,7 @@ impl Options {
             timestamps: None,
             fatality: Arc::new(Immortal),
             history_bytes_max: HISTORY_BYTES_MAX,
+            ingest_rows_min: INGEST_ROWS_MIN,
         }
     }
 }
@@ -78,6 +82,8 @@ pub struct Store {
     pub(crate) epochs: Epochs,
     pub(crate) active: Arc<Active>,
     pub(crate) history: History,
+    pub(crate) stamps: Stamps,
+    pub(crate) ingest_rows_min: usize,
     pub(crate) queue: Queue<Request, Result<Timestamp>>,
     pub(crate) sequencer: Turns<Sequencer>,
 }
@@ -116,6 +122,7 @@ impl Store {
             timestamps,
             fatality,
             history_bytes_max,
+            ingest_rows_min,
         } = options;
         let timestamps =
             timestamps.unwrap_or_else(|| Arc::new(HybridTimestamps::new(Arc::clone(&clock))));
@@ -131,6 +138,8 @@ impl Store {
             epochs: Epochs::default(),
             active: Arc::default(),
             history: History::new(history_bytes_max),
+            stamps: Stamps::default(),
+            ingest_rows_min,
             queue: Queue::new(),
             sequencer: Turns::new(Sequencer {
                 recent: Recent::new(RECENT_KEYS_MAX),

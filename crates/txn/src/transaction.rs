@@ -11,7 +11,7 @@ use crate::footprint::Touch;
 use crate::reader::Reader;
 use crate::reads::{Found, Reads};
 use crate::scan::Scan;
-use crate::view::{View, bytes_of, newest_version};
+use crate::view::{View, bytes_of};
 use crate::writes::{Savepoint, Writes};
 use crate::{Error, Result, Timestamp};
 
@@ -275,9 +275,10 @@ fn current(
     table: TableId,
     key: &[u8],
 ) -> Result<Option<Found>> {
-    match view.store().engines.get(partition.descriptor.engine) {
+    let store = view.store();
+    match store.engines.get(partition.descriptor.engine) {
         Ok(slot) if slot.orphan(table, key).is_none() => {
-            Ok(Some(newest_version(&slot, table, key)?))
+            Ok(Some(store.newest_version(&slot, table, key)?))
         }
         _ => Ok(None),
     }

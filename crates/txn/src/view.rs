@@ -98,7 +98,7 @@ impl View {
     pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
         let started = self.start_clock();
         let (partition, slot) = self.locate(table, key)?;
-        let newest = newest_version(&slot, table, key)?;
+        let newest = self.store.newest_version(&slot, table, key)?;
         let row = match &newest {
             Some(version) if version.at <= self.at() => version.row.clone(),
             Some(_) => self.older(table, key)?,
@@ -283,12 +283,15 @@ impl Drop for View {
     }
 }
 
-/// The newest version of a row, whatever the snapshot.
-pub(crate) fn newest_version(slot: &Slot, table: TableId, key: &[u8]) -> Result<Found> {
-    let bytes = slot.get(table_space(table), key)?;
-    bytes
-        .map(|bytes| Version::decode(table, key, bytes))
-        .transpose()
+impl Store {
+    /// The newest version of a row, whatever the snapshot.
+    pub(crate) fn newest_version(&self, slot: &Slot, table: TableId, key: &[u8]) -> Result<Found> {
+        let bytes = slot.get(table_space(table), key)?;
+        let version = bytes.map(|bytes| Version::decode(table, key, bytes));
+        Ok(version
+            .transpose()?
+            .map(|version| self.stamps.read(version)))
+    }
 }
 
 /// What a row counts for in bytes.

@@ -72,6 +72,29 @@ pub(super) fn a_refused_ingestion_changes_nothing(engine: &dyn Engine, space: Sp
     assert_eq!(get(engine, space, "b"), text("1"), "the engine goes on");
 }
 
+pub(super) fn an_ingestion_appears_only_when_it_is_ready(engine: &dyn Engine, space: SpaceId) {
+    put(engine, space, "b", "written");
+    let rows = pairs(&[("a", "ingested"), ("c", "ingested")]);
+    let mut seen = None;
+    let refused = engine
+        .ingest_when(space, &mut rows.clone().into_iter(), &mut || {
+            seen = get(engine, space, "a");
+            false
+        })
+        .expect("not being ready is no error");
+    assert_eq!((refused, seen), (None, None));
+    assert_eq!(all(engine, space), pairs(&[("b", "written")]));
+    let loaded = engine
+        .ingest_when(space, &mut rows.into_iter(), &mut || {
+            put(engine, space, "b", "written last");
+            get(engine, space, "a").is_none()
+        })
+        .expect("rows are ingested");
+    assert_eq!(loaded, Some(2), "nothing shows before it is ready");
+    let expected = [("a", "ingested"), ("b", "written last"), ("c", "ingested")];
+    assert_eq!(all(engine, space), pairs(&expected));
+}
+
 pub(super) fn ingestion_may_read_the_engine_it_fills(engine: &dyn Engine, space: SpaceId) {
     let other = SpaceId(space.0 + 1);
     engine.create_space(other).expect("a space can be made");

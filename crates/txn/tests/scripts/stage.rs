@@ -16,6 +16,9 @@ use txn::{Fatality, Options, Savepoint, Step, Store, Timestamp, Timestamps, Tran
 
 const TABLE: TableId = TableId(1);
 
+/// A load of one row is an ordinary transaction.
+const INGEST_ROWS_MIN: usize = 2;
+
 type Failure = Box<dyn std::error::Error>;
 
 /// Timestamps 1, 2, 3, … so that scripts are readable.
@@ -123,6 +126,7 @@ impl Stage {
             }
             ["set", name, value] => self.set(name, Some(value)),
             ["unset", name] => self.set(name, None),
+            ["load", pairs @ ..] => self.load(pairs),
             ["rows"] => self.rows(),
             ["partitions"] => Ok(self.partitions()),
             ["measure"] => self.measure(),
@@ -173,6 +177,7 @@ impl Stage {
         let mut options = Options::new(placement, clock, Arc::new(SeededRandom::new(1)));
         options.timestamps = Some(Arc::new(Counting::default()));
         options.fatality = Arc::clone(&self.doom) as Arc<dyn Fatality>;
+        options.ingest_rows_min = INGEST_ROWS_MIN;
         if let Some(max) = self.history_bytes_max {
             options.history_bytes_max = max;
         }
@@ -188,6 +193,14 @@ impl Stage {
         }
         let committed = txn.commit(Durability::Synced)?;
         Ok(vec![format!("committed {}", committed.at)])
+    }
+
+    fn load(&self, pairs: &[&str]) -> Result<Vec<String>, Failure> {
+        let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
+        let rows = pairs.map(|(name, value)| (key(name), Bytes::copy_from_slice(value.as_bytes())));
+        let committed = self.store().load(TABLE, rows.collect())?;
+        let (at, partitions) = (committed.at, committed.partitions.len());
+        Ok(vec![format!("loaded {at} into {partitions} partitions")])
     }
 
     fn rows(&self) -> Result<Vec<String>, Failure> {

@@ -1,0 +1,409 @@
+//! Loading many new rows at once: past the journal, sorted, as files of their own.
+//!
+//! ```text
+//!   rows ─► sort ─► look: is none there yet? ─► lay them down as files, stamped @5     no lock held
+//!                                                              │
+//!   commits go on meanwhile   @6  @7  @8                       ▼
+//!   commit lock               ├─ changed since the look? ─ counters, inexact ─ the files appear ─
+//!                             │  counters, exact ─ snapshots from @9 on see the rows ┤
+//! ```
+//!
+//! A load is an INSERT of all its rows in a transaction of its own. It is there as a whole or not at
+//! all, it is durable when it returns, and a row that is there already, or comes twice, is an error
+//! that names it.
+//!
+//! **What keeps others right.** The rows carry a stamp from before the commit had its timestamp, and
+//! [`stamps`] says what it means, so no snapshot below the commit sees them. The range of their keys
+//! counts as changed at the commit ([`crate::recent`]), so whoever read it as empty conflicts. Under
+//! the commit lock happens only what cannot happen before: the keys that others changed since the
+//! look are looked at again, and the engine takes the files in, which syncs its journal and flushes
+//! the table's memtable.
+//!
+//! **What a crash leaves.** The engine takes all files in or none. The counters lie in another space,
+//! so they are marked inexact before and set right after; a crash in between makes the next opening
+//! count the partitions again. That record also carries the commit's timestamp, so that no later one
+//! is below it.
+//!
+//! **When it is an ordinary transaction.** Few rows are written faster by the journal, and rows of
+//! several engines need the two steps of [`crate::across`]. Such a load has the limits of any
+//! transaction.
+
+mod look;
+mod sort;
+mod stamps;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use partitions::spaces::{META_SPACE, table_space};
+use partitions::{AccessKind, Counts, Delta, Map, Partition, TableId, counters_key};
+use storage::{Batch, Bytes, Durability, KeyRange, Pair};
+
+use crate::engines::Slot;
+use crate::footprint::{Footprints, Touch};
+use crate::plan::signed;
+use crate::store::Sequencer;
+use crate::turns::Turn;
+use crate::version::Version;
+use crate::view::bytes_of;
+use crate::writes::KEY_BYTES_MAX;
+use crate::{Committed, Error, Result, Store, Timestamp};
+
+use look::Looked;
+use sort::sort_rows;
+pub(crate) use stamps::Stamps;
+
+/// How many rows one load may have.
+pub const LOAD_ROWS_MAX: usize = 1 << 28;
+
+/// How many bytes of keys and rows one load may have: they are in memory all at once.
+pub const LOAD_BYTES_MAX: usize = 8 << 30;
+
+/// With fewer rows than this the journal is faster than files of their own.
+pub(crate) const INGEST_ROWS_MIN: usize = 10_000;
+
+/// How often a load begins anew when partitions move or others load the same keys.
+const ATTEMPTS_MAX: usize = 4;
+
+/// How many keys of a load stand for all of them in the heat of a partition.
+const HEAT_KEYS: usize = 16;
+
+/// Rows in the order of their keys, on their way into one engine.
+struct Load {
+    table: TableId,
+    rows: Vec<Pair>,
+    /// From the first key to the last.
+    range: KeyRange,
+    slot: Arc<Slot>,
+    map: Arc<Map>,
+}
+
+/// What a load brings to one partition.
+#[derive(Clone)]
+struct Part {
+    partition: Arc<Partition>,
+    /// Which of the rows.
+    rows: Range<usize>,
+    delta: Delta,
+}
+
+/// A load whose turn it is: the rows may appear.
+struct Landing<'s> {
+    store: &'s Store,
+    load: &'s Load,
+    sequencer: Turn<'s, Sequencer>,
+    parts: Vec<Part>,
+    at: Timestamp,
+}
+
+impl Store {
+    /// Loads new rows into a table, in any order, as one transaction: all of them durably, or none
+    /// and an error that names a row that exists already or comes twice. Commits and reads go on
+    /// meanwhile. The calling thread does all the work.
+    pub fn load(self: &Arc<Self>, table: TableId, rows: Vec<Pair>) -> Result<Committed> {
+        check_limits(&rows)?;
+        let mut rows = sort_rows(rows);
+        if let Some(key) = twice(&rows) {
+            return Err(Error::RowTwice { table, key });
+        }
+        for _ in 0..ATTEMPTS_MAX {
+            let map = self.directory.map(table)?;
+            let Some((slot, range)) = self.one_engine(&map, &rows)? else {
+                return self.insert_all(table, &rows);
+            };
+            let load = Load {
+                table,
+                rows,
+                range,
+                slot,
+                map,
+            };
+            if let Some(committed) = self.ingest(&load)? {
+                return Ok(committed);
+            }
+            rows = load.rows;
+        }
+        Err(busy("its partitions keep moving"))
+    }
+
+    /// The engine that holds all of the rows and the range they span, if there is one such engine and
+    /// there are enough rows.
+    fn one_engine(&self, map: &Map, rows: &[Pair]) -> Result<Option<(Arc<Slot>, KeyRange)>> {
+        let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
+            return Ok(None);
+        };
+        let range = KeyRange {
+            lower: first.clone(),
+            upper: KeyRange::point(last).upper,
+        };
+        let engine = map.route(first).descriptor.engine;
+        let mut partitions = map.overlapping(&range).iter();
+        if rows.len() < self.ingest_rows_min
+            || partitions.any(|one| one.descriptor.engine != engine)
+        {
+            return Ok(None);
+        }
+        Ok(Some((self.engines.get(engine)?, range)))
+    }
+
+    /// The load as an ordinary transaction.
+    fn insert_all(self: &Arc<Self>, table: TableId, rows: &[Pair]) -> Result<Committed> {
+        let mut again = 1..ATTEMPTS_MAX;
+        loop {
+            let mut txn = self.begin();
+            for (key, row) in rows {
+                if txn.get(table, key)?.is_some() {
+                    let key = key.clone();
+                    return Err(Error::RowExists { table, key });
+                }
+                txn.put(table, key.clone(), row.clone())?;
+            }
+            match txn.commit(Durability::Synced) {
+                Err(Error::Conflict { .. } | Error::TooOld { .. }) if again.next().is_some() => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// The load as files of its own; `None` if the partitions moved meanwhile.
+    fn ingest(&self, load: &Load) -> Result<Option<Committed>> {
+        load.slot.check_writable()?;
+        let mut looked = Some(self.look(load)?);
+        let parts = load.parts(&load.map);
+        let stamp = self.timestamps.next();
+        let mut rows = load.rows.iter().map(|(key, row)| {
+            let row = Some(row.clone());
+            (key.clone(), Version { at: stamp, row }.encode())
+        });
+        let mut landing = None;
+        let space = table_space(load.table);
+        let appeared = load.slot.engine.ingest_when(space, &mut rows, &mut || {
+            let looked = looked.take().expect("an engine asks once");
+            landing = Some(self.land(load, looked, &parts, stamp));
+            matches!(landing, Some(Ok(Some(_))))
+        });
+        match (landing, appeared) {
+            (Some(Ok(Some(landing))), Ok(_)) => Ok(Some(landing.publish())),
+            (Some(Ok(Some(landing))), Err(error)) => Err(landing.fail(&error)),
+            (Some(Ok(None)), _) => Ok(None),
+            (Some(Err(error)), _) => Err(error),
+            (None, Ok(_)) => unreachable!("an engine asks before rows appear"),
+            // Nothing was to be seen yet: the engine goes on unless it says otherwise.
+            (None, Err(storage::Error::Poisoned { cause })) => {
+                load.slot.fail(self.active.watermark(), &cause);
+                let engine = load.slot.id;
+                Err(Error::EngineDown { engine, cause })
+            }
+            (None, Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// Takes the commit lock and gets everything ready for the rows to appear; `None` if the
+    /// partitions moved.
+    fn land<'s>(
+        &'s self,
+        load: &'s Load,
+        looked: Looked,
+        parts: &[Part],
+        stamp: Timestamp,
+    ) -> Result<Option<Landing<'s>>> {
+        let Some((sequencer, tombstones)) = self.look_again(load, looked)? else {
+            return Ok(None);
+        };
+        let map = self.directory.map(load.table)?;
+        let mut parts = if Arc::ptr_eq(&map, &load.map) {
+            parts.to_vec()
+        } else {
+            load.parts(&map)
+        };
+        let at = self.timestamps.next();
+        for part in &mut parts {
+            part.delta.commit = at.0;
+            part.bury(&tombstones);
+        }
+        let landing = Landing {
+            store: self,
+            load,
+            sequencer,
+            parts,
+            at,
+        };
+        landing.write_counters(Counts::estimated)?;
+        self.stamps.add(stamp, at);
+        Ok(Some(landing))
+    }
+}
+
+impl Load {
+    /// The rows by partition.
+    fn parts(&self, map: &Map) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut begin = 0;
+        for partition in map.overlapping(&self.range) {
+            let end = match &partition.descriptor.range.upper {
+                Some(upper) => self.rows.partition_point(|(key, _)| key < upper),
+                None => self.rows.len(),
+            };
+            let rows = begin..end;
+            begin = end;
+            if !rows.is_empty() {
+                let delta = Delta {
+                    rows: i64::try_from(rows.len()).unwrap_or(i64::MAX),
+                    bytes: signed(bytes_of_all(self.slice(&rows))),
+                    ..Delta::default()
+                };
+                parts.push(Part {
+                    partition: Arc::clone(partition),
+                    rows,
+                    delta,
+                });
+            }
+        }
+        parts
+    }
+
+    fn slice(&self, rows: &Range<usize>) -> &[Pair] {
+        let slice = self.rows.get(rows.clone());
+        slice.expect("parts are made of rows that there are")
+    }
+
+    fn has(&self, key: &[u8]) -> bool {
+        let found = self.rows.binary_search_by(|(one, _)| one.as_ref().cmp(key));
+        found.is_ok()
+    }
+}
+
+impl Part {
+    /// Counts the tombstones that rows of the load replace: their keys are counted already.
+    fn bury(&mut self, tombstones: &[Bytes]) {
+        let range = &self.partition.descriptor.range;
+        for key in tombstones.iter().filter(|key| range.contains(key)) {
+            self.delta.tombstones -= 1;
+            self.delta.bytes -= signed(bytes_of(key, &[]));
+        }
+    }
+}
+
+impl Landing<'_> {
+    /// Puts down what the counters will be, as `form` has it.
+    fn write_counters(&self, form: impl Fn(&Counts) -> Counts) -> Result<()> {
+        let mut batch = Batch::new();
+        for Part {
+            partition, delta, ..
+        } in &self.parts
+        {
+            let counts = form(&partition.counters.counts().plus(delta));
+            batch.put(
+                META_SPACE,
+                counters_key(partition.descriptor.id),
+                counts.encode(),
+            );
+        }
+        let slot = &self.load.slot;
+        let written = slot.engine.write(batch, Durability::Buffered);
+        written.map_err(|error| {
+            let cause = error.to_string();
+            slot.fail(self.at, &cause);
+            let engine = slot.id;
+            Error::EngineDown { engine, cause }
+        })
+    }
+
+    /// The rows are there: lets snapshots see them.
+    fn publish(mut self) -> Committed {
+        // If this fails the engine is down, and the partitions are counted when it is back.
+        let _ = self.write_counters(Counts::clone);
+        for part in &self.parts {
+            part.partition.counters.apply(&part.delta);
+        }
+        self.record();
+        let Self {
+            store,
+            load,
+            mut sequencer,
+            parts,
+            at,
+        } = self;
+        store.active.advance(at, &[], |_| ());
+        let horizon = store.active.horizon();
+        sequencer.recent.forget(horizon);
+        store.forget_below(horizon);
+        drop(sequencer);
+        let mut footprints = Footprints::new(store.random.as_ref());
+        for part in &parts {
+            warm(&mut footprints, load, part);
+        }
+        let partitions = footprints.partitions();
+        footprints.report(at.0, store.clock.now_us(), store.random.as_ref());
+        Committed { at, partitions }
+    }
+
+    /// Nobody knows whether the rows are there.
+    fn fail(mut self, error: &storage::Error) -> Error {
+        let cause = error.to_string();
+        self.load.slot.fail(self.at, &cause);
+        self.record();
+        Error::Unknown { at: self.at, cause }
+    }
+
+    /// Remembers for older snapshots what changed.
+    fn record(&mut self) {
+        let Load { table, range, .. } = self.load;
+        let recent = &mut self.sequencer.recent;
+        recent.record_load(*table, range.clone(), self.at);
+    }
+}
+
+/// Tells what a load did to a partition. A few keys, evenly spread, stand for all of them.
+fn warm(footprints: &mut Footprints, load: &Load, part: &Part) {
+    let rows = load.slice(&part.rows);
+    for chunk in rows.chunks(rows.len().div_ceil(HEAT_KEYS).max(1)) {
+        let touch = Touch {
+            kind: AccessKind::Write,
+            key: chunk.first().map_or(&[], |(key, _)| key.as_ref()),
+            upper: None,
+            rows: u64::try_from(chunk.len()).unwrap_or(u64::MAX),
+            bytes: bytes_of_all(chunk),
+            took: Duration::ZERO,
+        };
+        footprints.add(&part.partition, &touch);
+    }
+}
+
+/// A key that two neighbours share.
+fn twice(rows: &[Pair]) -> Option<Bytes> {
+    rows.windows(2).find_map(|pair| match pair {
+        [(one, _), (two, _)] if one == two => Some(one.clone()),
+        _ => None,
+    })
+}
+
+fn bytes_of_all(rows: &[Pair]) -> u64 {
+    rows.iter().map(|(key, row)| bytes_of(key, row)).sum()
+}
+
+fn check_limits(rows: &[Pair]) -> Result<()> {
+    let check = |what, limit, size| match size > limit {
+        true => Err(Error::LoadTooLarge { what, limit, size }),
+        false => Ok(()),
+    };
+    check("rows", LOAD_ROWS_MAX, rows.len())?;
+    let bytes = usize::try_from(bytes_of_all(rows)).unwrap_or(usize::MAX);
+    check("bytes", LOAD_BYTES_MAX, bytes)?;
+    let wrong = |key: &Bytes| key.is_empty() || key.len() > KEY_BYTES_MAX;
+    match rows.iter().find(|(key, _)| wrong(key)) {
+        None => Ok(()),
+        Some((key, _)) => Err(Error::KeyLength {
+            limit: KEY_BYTES_MAX,
+            size: key.len(),
+        }),
+    }
+}
+
+fn busy(cause: &str) -> Error {
+    Error::Busy {
+        what: "the load",
+        cause: cause.to_owned(),
+    }
+}
