@@ -11,7 +11,8 @@
 //! ```
 //!
 //! COMMIT of a failed transaction rolls it back, as in PostgreSQL. Statements that change tables
-//! themselves take effect at once and are refused inside BEGIN and COMMIT.
+//! themselves take effect at once and are refused inside BEGIN and COMMIT, but for TRUNCATE, which
+//! deletes row by row there.
 //!
 //! A *block* is several statements that came as one text: they are one transaction although nobody
 //! said BEGIN. BEGIN inside a block makes it a transaction that outlives the block; a statement that
@@ -191,6 +192,10 @@ impl Session {
             }];
             return Ok(Prepared::plain(statement, Some(columns.into())));
         }
+        if let Asks::Show(Show::CreateTable(_)) = &statement.kind {
+            let columns = Executor::show_create_columns();
+            return Ok(Prepared::plain(statement, Some(columns)));
+        }
         let reader = match &self.transaction {
             Some(open) => open.inner.reader(),
             None => self.database.store.view().reader(),
@@ -313,10 +318,13 @@ impl Session {
         let statement = prepared.statement();
         if Executor::is_definition(statement) {
             self.end_block().await?;
-            if self.transaction.is_some() {
+            if self.transaction.is_none() {
+                return Ok(executor.define(statement)?.into());
+            }
+            // Emptying a table can be taken back, as a deletion of all its rows.
+            if !matches!(statement.kind, Asks::Truncate(_)) {
                 return Err(SessionError::Definition.into());
             }
-            return Ok(executor.define(statement)?.into());
         }
         let fast = self
             .settings
@@ -435,11 +443,12 @@ impl Session {
     }
 
     fn show(&self, show: &Show) -> Result<Reply> {
-        let Show::Variable(name) = show else {
-            return Err(sql::Error::Unsupported {
-                what: "SHOW CREATE TABLE".to_owned(),
+        let name = match show {
+            Show::Variable(name) => name,
+            Show::CreateTable(name) => {
+                let rows = self.database.executor().show_create(name)?;
+                return Ok(Reply::Rows(ReplyRows { rows }));
             }
-            .into());
         };
         let known = match name.as_str() {
             "transaction isolation level" => "transaction_isolation",

@@ -8,18 +8,21 @@ mod columns;
 mod options;
 mod partitions;
 mod sequence;
+mod show;
 mod table;
 
 use std::sync::Arc;
 
 use keys::Value;
 use syntax::statement::Truncate;
-use syntax::{Kind, Statement};
+use syntax::{Kind, Name, Statement, ast};
 use txn::Store;
 
 use crate::names::table_name;
 use crate::scalar::constant;
 use crate::{Catalog, Error, Result, Schema};
+
+pub(crate) use show::{create_statement, quoted};
 
 /// Who carries out a statement, and on what.
 #[derive(Clone, Copy, Debug)]
@@ -129,8 +132,27 @@ fn truncate(ground: Ground<'_>, truncate: &Truncate) -> Result<()> {
     Ok(())
 }
 
+/// TRUNCATE inside of a transaction, which may yet be rolled back: all rows are deleted.
+pub(crate) fn deletions(truncate: &Truncate) -> Result<Vec<ast::Delete>> {
+    if truncate.restart_identity {
+        let what = "RESTART IDENTITY inside of a transaction".to_owned();
+        return Err(Error::Unsupported { what });
+    }
+    let delete = |name: &Name| {
+        let quoted = table_name(name)?.replace('"', "\"\"");
+        let mut parsed = syntax::parse(&format!("DELETE FROM \"{quoted}\""))?;
+        match parsed.pop().map(|one| one.kind) {
+            Some(Kind::Delete(delete)) => Ok(*delete),
+            _ => Err(Error::Internal {
+                what: "our own statement does not parse".to_owned(),
+            }),
+        }
+    };
+    truncate.names.iter().map(delete).collect()
+}
+
 /// The values of a key, or of its first columns.
-pub(crate) fn key_values(schema: &Schema, exprs: &[syntax::ast::Expr]) -> Result<Vec<Value>> {
+pub(crate) fn key_values(schema: &Schema, exprs: &[ast::Expr]) -> Result<Vec<Value>> {
     let mut values = Vec::with_capacity(exprs.len());
     for (expr, column) in exprs.iter().zip(schema.key_columns()) {
         let value = constant(expr, column.kind, 0)?;

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use keys::Value;
+use keys::{Type, Value};
 use syntax::{Kind, Statement, ast};
 use txn::{Reader, Store, Transaction};
 
 use crate::ddl::Ground;
 use crate::default::spelled_name;
 use crate::fast::FastRows;
+use crate::modify::ChangePlan;
+use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
@@ -138,7 +140,7 @@ impl Executor {
         };
         let called = arguments.next() != Some(Value::Bool(false));
         let sequence = self.catalog.sequence(&spelled_name(&name))?;
-        let value = cast(value, keys::Type::Int64)?;
+        let value = cast(value, Type::Int64)?;
         if let Value::Int64(value) = value {
             sequence.set(&self.store, value, called)?;
         }
@@ -172,6 +174,24 @@ impl Executor {
         }
     }
 
+    /// What SHOW CREATE TABLE answers with.
+    pub fn show_create_columns() -> Arc<[ResultColumn]> {
+        let column = |name: &str| ResultColumn {
+            name: name.to_owned(),
+            kind: Type::Utf8,
+        };
+        ["Path", "PathType", "CreateQuery"].map(column).into()
+    }
+
+    /// The statement that makes a table as it is.
+    pub fn show_create(&self, name: &syntax::Name) -> Result<AnswerRows> {
+        let table = self.catalog.get(&table_name(name)?)?;
+        let text = ddl::create_statement(table.schema());
+        let row = [table.schema().name(), "Table", &text].map(Value::from);
+        let columns = Self::show_create_columns();
+        Ok(AnswerRows::ready("SHOW", columns, vec![row.to_vec()]))
+    }
+
     /// Runs a statement inside a transaction, by the fast path where there is one unless `fast` is
     /// false.
     pub async fn run(
@@ -184,12 +204,33 @@ impl Executor {
         match prepared.plan() {
             Plan::Insert(plan) => plan.run(self, transaction, parameters).await,
             Plan::Change(plan) => plan.run(self, transaction, parameters, fast).await,
+            Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
+                self.truncate(transaction, prepared.statement()).await
+            }
             Plan::Read(_) | Plan::Plain => {
                 let reader = transaction.reader();
                 let rows = self.select(reader, prepared, parameters, fast).await?;
                 Ok(Answer::Rows(rows))
             }
         }
+    }
+
+    /// TRUNCATE inside of a transaction.
+    async fn truncate(
+        &self,
+        transaction: &mut Transaction,
+        statement: &Statement,
+    ) -> Result<Answer> {
+        if let Kind::Truncate(truncate) = &statement.kind {
+            for delete in ddl::deletions(truncate)? {
+                let (plan, _) = ChangePlan::delete(&self.catalog, &delete, &[])?;
+                plan.run(self, transaction, &[], true).await?;
+            }
+        }
+        Ok(Answer::Done {
+            command: "TRUNCATE TABLE",
+            rows: None,
+        })
     }
 
     /// Runs a query, by the fast path if it is a read by key and unless `fast` is false.

@@ -2,12 +2,11 @@
 //!
 //! An option that was never set is `None`, and [`TableOptions`] says by its methods what holds then.
 
-use std::fmt::Write as _;
-
 use keys::{Type, Value};
 use syntax::table::TtlUnit;
 
 use crate::Column;
+use crate::ddl::quoted;
 
 /// How many partitions an option may ask for.
 pub(crate) const PARTITIONS_MAX: u64 = 65_536;
@@ -166,9 +165,7 @@ impl TableOptions {
 
 fn ttl_words(ttl: Ttl, columns: &[Column]) -> Option<String> {
     let column = columns.get(ttl.column)?;
-    let mut words = format!("Interval('{}')", Value::Interval(ttl.after_us));
-    let name = column.name.replace('"', "\"\"");
-    write!(words, " ON \"{name}\"").ok()?;
+    let after = Value::Interval(ttl.after_us);
     let unit = match ttl.unit {
         None => "",
         Some(TtlUnit::Seconds) => " AS SECONDS",
@@ -176,6 +173,6 @@ fn ttl_words(ttl: Ttl, columns: &[Column]) -> Option<String> {
         Some(TtlUnit::Microseconds) => " AS MICROSECONDS",
         Some(TtlUnit::Nanoseconds) => " AS NANOSECONDS",
     };
-    words.push_str(unit);
-    Some(words)
+    let name = quoted(&column.name);
+    Some(format!("Interval('{after}') ON {name}{unit}"))
 }

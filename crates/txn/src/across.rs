@@ -466,6 +466,29 @@ mod tests {
     }
 
     #[test]
+    fn a_writer_that_expects_an_older_epoch_is_refused_on_one_engine_and_across() {
+        let store = store();
+        for keys in [&["a"][..], &["a", "z"]] {
+            let mut late = store.begin();
+            let mut other = store.begin();
+            for key in keys {
+                late.put(TABLE, (*key).into(), "late".into()).unwrap();
+                other.put(TABLE, (*key).into(), "other".into()).unwrap();
+            }
+            late.expect_epoch(TABLE, 0);
+            store.set_epoch(TABLE, 1);
+            other.expect_epoch(TABLE, 1);
+            // Rows of the old shape came first: what is said later does not mend them.
+            late.expect_epoch(TABLE, 1);
+            let refused = late.commit(Durability::Synced).unwrap_err();
+            assert!(matches!(refused, Error::Altered { .. }), "{refused}");
+            other.commit(Durability::Synced).unwrap();
+            assert_eq!(rows(&store), keys.len());
+            store.set_epoch(TABLE, 0);
+        }
+    }
+
+    #[test]
     fn an_intent_whose_primary_was_split_away_is_rolled_back() {
         let store = store();
         coordinator(&store)

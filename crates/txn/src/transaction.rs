@@ -283,3 +283,33 @@ fn current(
         _ => Ok(None),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use storage::env::{SeededRandom, SimulatedClock};
+    use storage::{MemoryEngine, SharedPlacement};
+
+    use super::*;
+    use crate::{Options, Store};
+
+    #[test]
+    fn an_epoch_that_begins_while_a_commit_stands_in_line_refuses_it() {
+        let open =
+            || -> storage::Result<Arc<dyn storage::Engine>> { Ok(Arc::new(MemoryEngine::new())) };
+        let placement = Arc::new(SharedPlacement::new(open));
+        let clock = Arc::new(SimulatedClock::new(0));
+        let options = Options::new(placement, clock, Arc::new(SeededRandom::new(1)));
+        let store = Store::open(options).unwrap();
+        let table = TableId(1);
+        store.create_table(table, &[], Bytes::new()).unwrap();
+
+        let mut late = store.begin();
+        late.put(table, "a".into(), "late".into()).unwrap();
+        late.expect_epoch(table, 0);
+        let ready = late.make_ready(Durability::Synced).unwrap().unwrap();
+        store.set_epoch(table, 1);
+        let outcomes = store.commit_group(vec![ready.request]);
+        assert!(matches!(outcomes[..], [Err(Error::Altered { .. })]));
+        assert_eq!(store.view().get(table, b"a").unwrap(), None);
+    }
+}

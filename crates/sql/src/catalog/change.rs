@@ -155,7 +155,10 @@ impl<'c> Change<'c> {
     pub(crate) fn remove(&self, table: &Table) -> Result<()> {
         // Writers that began before are told to retry, and then learn that it is gone.
         self.store.set_epoch(table.id, table.epoch + 1);
-        if let Err(error) = self.store.drop_table(table.id) {
+        // If only its space could not be freed it is gone all the same.
+        if let Err(error) = self.store.drop_table(table.id)
+            && self.store.tables().contains(&table.id)
+        {
             self.store.set_epoch(table.id, table.epoch);
             return Err(error.into());
         }

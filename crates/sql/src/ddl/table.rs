@@ -15,7 +15,7 @@ use crate::{Column, Error, Result, Schema};
 const UNIFORM_PARTITIONS_MAX: u64 = 4096;
 
 /// The key of a table that was made without one. Random, so that new rows spread.
-pub(crate) const HIDDEN_KEY: &str = "_rowid";
+const HIDDEN_KEY: &str = "_rowid";
 
 /// Makes the table that a statement describes.
 pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
@@ -66,9 +66,13 @@ pub(super) fn refused(constraint: &ast::TableConstraint) -> Error {
 /// The names of the key's columns; without any, a hidden column that is the key.
 fn key(create: &CreateTable, columns: &mut Vec<Column>) -> Result<Vec<String>> {
     let Some(key) = &create.primary_key else {
-        let hidden = Column::new(HIDDEN_KEY, Type::Uuid).not_null().hidden();
+        let mut name = HIDDEN_KEY.to_owned();
+        while columns.iter().any(|column| column.name == name) {
+            name.insert(0, '_');
+        }
+        let hidden = Column::new(&name, Type::Uuid).not_null().hidden();
         columns.push(hidden.with_default(RANDOM_UUID));
-        return Ok(vec![HIDDEN_KEY.to_owned()]);
+        return Ok(vec![name]);
     };
     if key.hash.is_some() {
         return Err(Error::Unsupported {

@@ -85,7 +85,8 @@ pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
 
 /// One value of an array, or NULL.
 pub(crate) fn value_or_null(array: &ArrayRef, index: usize, kind: Type) -> Result<Value> {
-    if array.is_null(index) {
+    // An array of nothing but NULL has no bits to say so.
+    if array.is_null(index) || *array.data_type() == DataType::Null {
         Ok(Value::Null)
     } else {
         value_at(array, index, kind)

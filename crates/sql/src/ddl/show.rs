@@ -1,0 +1,87 @@
+//! SHOW CREATE TABLE: a statement that would make the table as it is.
+
+use std::fmt::Write as _;
+
+use keys::Type;
+
+use crate::schema::Parts;
+use crate::{Column, Index, Schema};
+
+/// The statement that makes the table.
+pub(crate) fn create_statement(schema: &Schema) -> String {
+    let parts = schema.parts();
+    let mut lines = Vec::new();
+    for (position, column) in parts.columns.iter().enumerate() {
+        if !column.hidden {
+            lines.push(column_line(parts, position, column));
+        }
+    }
+    let indexes = parts.indexes.iter();
+    lines.extend(indexes.map(|index| index_line(parts, index)));
+    if !schema.has_hidden_columns() {
+        lines.push(format!("PRIMARY KEY ({})", names(parts, &parts.key)));
+    }
+    let mut text = format!("CREATE TABLE {} (\n    ", quoted(&parts.name));
+    text.push_str(&lines.join(",\n    "));
+    text.push_str("\n)");
+    let options = parts.options.words(&parts.columns);
+    if !options.is_empty() {
+        let options = options
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"));
+        let options: Vec<_> = options.collect();
+        text.push_str("\nWITH (\n    ");
+        text.push_str(&options.join(",\n    "));
+        text.push_str("\n)");
+    }
+    text
+}
+
+fn column_line(parts: &Parts, position: usize, column: &Column) -> String {
+    let owns = parts.sequences.iter().any(|owned| owned.column == position);
+    let counts = owns && crate::default::sequence_of(column).is_some();
+    // Such a type says all of the rest.
+    let serial = match column.kind {
+        Type::Int16 if counts => Some("Serial2"),
+        Type::Int32 if counts => Some("Serial4"),
+        Type::Int64 if counts => Some("Serial8"),
+        _ => None,
+    };
+    let name = quoted(&column.name);
+    if let Some(serial) = serial {
+        return format!("{name} {serial}");
+    }
+    let mut line = format!("{name} {}", column.kind);
+    if column.not_null {
+        line.push_str(" NOT NULL");
+    }
+    if let Some(default) = &column.default {
+        line.push_str(" DEFAULT ");
+        line.push_str(default);
+    }
+    line
+}
+
+fn index_line(parts: &Parts, index: &Index) -> String {
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let mut line = format!(
+        "INDEX {} GLOBAL {unique}SYNC ON ({})",
+        quoted(&index.name),
+        names(parts, &index.columns)
+    );
+    if !index.cover.is_empty() {
+        let _ = write!(line, " COVER ({})", names(parts, &index.cover));
+    }
+    line
+}
+
+fn names(parts: &Parts, positions: &[usize]) -> String {
+    let columns = positions.iter().filter_map(|at| parts.columns.get(*at));
+    let names: Vec<_> = columns.map(|column| quoted(&column.name)).collect();
+    names.join(", ")
+}
+
+/// In backticks, which are never taken for a string.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
