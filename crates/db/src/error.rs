@@ -144,6 +144,8 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::Syntax(_)
         | sql::Error::DivisionByZero
         | sql::Error::Query { .. }
+        | sql::Error::OutOfMemory { .. }
+        | sql::Error::Refused { .. }
         | sql::Error::Keys(_) => Kind::Invalid,
         sql::Error::Damaged { .. } | sql::Error::DamagedRecord { .. } => Kind::Corrupt,
         sql::Error::Txn(error) => txn_kind(error),

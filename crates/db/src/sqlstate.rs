@@ -69,9 +69,25 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::NoSuchConstraint { .. } => "42P10",
         sql::Error::Syntax(_) => "42601",
         sql::Error::Query { .. } => "42000",
+        sql::Error::OutOfMemory { .. } => "53200",
+        sql::Error::Refused { fault, .. } => of_fault(*fault),
         sql::Error::Keys(error) => return of_keys(error),
         _ => return None,
     })
+}
+
+fn of_fault(fault: sql::Fault) -> &'static str {
+    match fault {
+        sql::Fault::Ambiguous => "42702",
+        sql::Fault::Grouping => "42803",
+        sql::Fault::Type => "42804",
+        sql::Fault::Position => "42P10",
+        sql::Fault::Syntax => "42601",
+        sql::Fault::Limit => "2201W",
+        sql::Fault::Cardinality => "21000",
+        sql::Fault::Operator => "42883",
+        sql::Fault::Text => "22P02",
+    }
 }
 
 fn of_keys(error: &keys::Error) -> Option<&'static str> {

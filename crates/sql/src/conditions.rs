@@ -59,6 +59,14 @@ impl Conditions {
         }
     }
 
+    /// How many of the first columns are bound to values.
+    pub(crate) fn bound_columns(&self) -> usize {
+        self.columns
+            .iter()
+            .take_while(|conditions| values(conditions).is_some())
+            .count()
+    }
+
     /// The ranges, in key order and without overlap.
     pub(crate) fn ranges(&self) -> Result<Vec<KeyRange>> {
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];

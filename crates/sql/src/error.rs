@@ -299,6 +299,20 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A query that is wrong in a way that PostgreSQL has a code for.
+    #[error("{what}")]
+    Refused {
+        /// In which way.
+        fault: Fault,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A query that would hold more than it may.
+    #[error("the query needs more than {} MiB of memory: read fewer rows, or group by fewer values", limit_bytes / 1024 / 1024)]
+    OutOfMemory {
+        /// What it may hold.
+        limit_bytes: usize,
+    },
     /// A fault of this program.
     #[error("internal error: {what}")]
     Internal {
@@ -311,6 +325,29 @@ pub enum Error {
     /// A failure of the transaction.
     #[error(transparent)]
     Txn(#[from] txn::Error),
+}
+
+/// What can be wrong with a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A column that several tables have.
+    Ambiguous,
+    /// A column outside of its group.
+    Grouping,
+    /// A value of the wrong type.
+    Type,
+    /// A place in a list that does not exist.
+    Position,
+    /// Parts that do not go together.
+    Syntax,
+    /// A limit below zero.
+    Limit,
+    /// More rows than one.
+    Cardinality,
+    /// An operator that these types do not have.
+    Operator,
+    /// Text that is no value.
+    Text,
 }
 
 fn did_you_mean(name: &Option<String>) -> String {

@@ -9,7 +9,7 @@ use txn::{Reader, Store, Transaction};
 use crate::ddl::Ground;
 use crate::default::spelled_name;
 use crate::fast::FastRows;
-use crate::modify::ChangePlan;
+use crate::modify::{ChangePlan, Run};
 use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
@@ -147,11 +147,15 @@ impl Executor {
         Ok(value)
     }
 
-    pub(crate) async fn plan(&self, reader: Reader, query: &ast::Query) -> Result<PlannedQuery> {
-        self.queries
-            .get_or_init(Queries::new)
-            .plan(&self.catalog, reader, query)
-            .await
+    /// Lets DataFusion plan a query. `hints` are the types of parameters that are known.
+    pub(crate) async fn plan(
+        &self,
+        reader: &Reader,
+        query: &ast::Query,
+        hints: &[Option<Type>],
+    ) -> Result<PlannedQuery> {
+        let queries = self.queries.get_or_init(Queries::new);
+        queries.prepare(&self.catalog, reader, query, hints).await
     }
 
     /// Whether a statement changes tables themselves, which happens outside of transactions.
@@ -202,8 +206,18 @@ impl Executor {
         fast: bool,
     ) -> Result<Answer> {
         match prepared.plan() {
-            Plan::Insert(plan) => plan.run(self, transaction, parameters).await,
-            Plan::Change(plan) => plan.run(self, transaction, parameters, fast).await,
+            Plan::Insert(plan) => {
+                let query = prepared.query();
+                plan.run(self, transaction, query, parameters).await
+            }
+            Plan::Change(plan) => {
+                let run = Run {
+                    query: prepared.query(),
+                    parameters,
+                    fast,
+                };
+                plan.run(self, transaction, run).await
+            }
             Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
                 self.truncate(transaction, prepared.statement()).await
             }
@@ -224,7 +238,12 @@ impl Executor {
         if let Kind::Truncate(truncate) = &statement.kind {
             for delete in ddl::deletions(truncate)? {
                 let (plan, _) = ChangePlan::delete(&self.catalog, &delete, &[])?;
-                plan.run(self, transaction, &[], true).await?;
+                let run = Run {
+                    query: None,
+                    parameters: &[],
+                    fast: true,
+                };
+                plan.run(self, transaction, run).await?;
             }
         }
         Ok(Answer::Done {
@@ -251,10 +270,18 @@ impl Executor {
                 command: "SELECT",
             });
         }
-        match &prepared.statement().kind {
-            Kind::Query(query) => self.select_planned(reader, &query.query, parameters).await,
-            other => Err(unsupported(other)),
-        }
+        let rows = match (prepared.query(), &prepared.statement().kind) {
+            (Some(query), _) => query.run(reader, self.given(parameters)).await?,
+            (None, Kind::Query(query)) => {
+                self.select_planned(reader, &query.query, parameters).await?
+            }
+            (None, other) => return Err(unsupported(other)),
+        };
+        Ok(AnswerRows {
+            columns: Arc::clone(rows.columns()),
+            source: Source::Query(rows),
+            command: "SELECT",
+        })
     }
 
     /// Runs a query through DataFusion, whatever it is.
@@ -263,15 +290,10 @@ impl Executor {
         reader: Reader,
         query: &ast::Query,
         parameters: &[Value],
-    ) -> Result<AnswerRows> {
-        let planned = self.plan(reader, query).await?;
-        let rows = planned.run(parameters).await?;
-        let columns = Arc::clone(rows.columns());
-        Ok(AnswerRows {
-            columns,
-            source: Source::Query(rows),
-            command: "SELECT",
-        })
+    ) -> Result<QueryRows> {
+        let kinds: Vec<Option<Type>> = parameters.iter().map(Value::value_type).collect();
+        let planned = self.plan(&reader, query, &kinds).await?;
+        planned.run(reader, self.given(parameters)).await
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Deliberately absent: partitions and engines. This crate asks `txn` and never looks below it.
 
-#[expect(dead_code, reason = "the evaluators that use it come next")]
+mod access;
 mod arithmetic;
 mod cast;
 mod catalog;
@@ -30,7 +30,7 @@ mod sequence;
 
 pub use cast::cast;
 pub use catalog::{Catalog, Table};
-pub use error::{Error, Result};
+pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use options::{ReadReplicas, TableOptions, Ttl};
 pub use prepare::Prepared;

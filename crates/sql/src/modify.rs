@@ -17,6 +17,20 @@ mod insert;
 mod returning;
 mod rows;
 
+use keys::Value;
+
+use crate::query::PlannedQuery;
+
 pub(crate) use change::ChangePlan;
 pub(crate) use insert::InsertPlan;
 pub(crate) use rows::{delete_row, insert_row, replace_row};
+
+/// One run of a statement.
+#[derive(Clone, Copy)]
+pub(crate) struct Run<'r> {
+    /// The query that finds or makes the rows, if it is planned already.
+    pub(crate) query: Option<&'r PlannedQuery>,
+    pub(crate) parameters: &'r [Value],
+    /// Whether rows may be found without DataFusion.
+    pub(crate) fast: bool,
+}

@@ -18,7 +18,7 @@ use txn::Reader;
 
 use crate::fast::ReadPlan;
 use crate::modify::{ChangePlan, InsertPlan};
-use crate::query::ResultColumn;
+use crate::query::{PlannedQuery, ResultColumn};
 use crate::{Error, Executor, Result};
 
 /// A statement that is ready to run.
@@ -33,6 +33,8 @@ struct Inner {
     parameters: Vec<Type>,
     columns: Option<Arc<[ResultColumn]>>,
     plan: Plan,
+    /// The query of the statement, unless nobody asks DataFusion.
+    query: Option<PlannedQuery>,
     generation: u64,
 }
 
@@ -55,6 +57,7 @@ impl Prepared {
                 parameters: Vec::new(),
                 columns,
                 plan: Plan::Plain,
+                query: None,
                 generation: 0,
             }),
         }
@@ -78,6 +81,10 @@ impl Prepared {
     pub(crate) fn plan(&self) -> &Plan {
         &self.inner.plan
     }
+
+    pub(crate) fn query(&self) -> Option<&PlannedQuery> {
+        self.inner.query.as_ref()
+    }
 }
 
 impl Executor {
@@ -93,7 +100,7 @@ impl Executor {
         let catalog = self.catalog();
         let mut parameters = Vec::new();
         let mut columns = None;
-        let mut query = None;
+        let mut select = None;
         let plan = match &statement.kind {
             Kind::Query(asked) => match ReadPlan::new(catalog, &asked.query, hints)? {
                 Some((plan, kinds)) => {
@@ -102,7 +109,7 @@ impl Executor {
                     Plan::Read(Arc::new(plan))
                 }
                 None => {
-                    query = Some(asked.query.as_ref());
+                    select = Some(asked.query.as_ref());
                     Plan::Plain
                 }
             },
@@ -126,16 +133,19 @@ impl Executor {
         let asked = match &plan {
             Plan::Insert(plan) => plan.query(),
             Plan::Change(plan) => plan.query(),
-            _ => query,
+            _ => select,
         };
+        let mut query = None;
         if let Some(asked) = asked {
-            let planned = self.plan(reader, asked).await?;
-            merge(&mut parameters, planned.parameters()?);
-            if query.is_some() {
-                columns = Some(planned.columns());
+            merge(&mut parameters, hints);
+            let planned = self.plan(&reader, asked, &parameters).await?;
+            merge(&mut parameters, planned.parameters());
+            if select.is_some() {
+                columns = Some(Arc::clone(planned.columns()));
             }
+            query = Some(planned);
         }
-        merge(&mut parameters, hints.to_vec());
+        merge(&mut parameters, hints);
         // What nothing tells is text, as in PostgreSQL.
         let parameters = parameters
             .into_iter()
@@ -147,6 +157,7 @@ impl Executor {
                 parameters,
                 columns,
                 plan,
+                query,
                 generation,
             }),
         })
@@ -173,11 +184,11 @@ impl Executor {
 }
 
 /// Adds types that are known elsewhere to those that are not known here.
-fn merge(kinds: &mut Vec<Option<Type>>, others: Vec<Option<Type>>) {
+fn merge(kinds: &mut Vec<Option<Type>>, others: &[Option<Type>]) {
     if kinds.len() < others.len() {
         kinds.resize(others.len(), None);
     }
     for (kind, other) in kinds.iter_mut().zip(others) {
-        *kind = kind.or(other);
+        *kind = kind.or(*other);
     }
 }

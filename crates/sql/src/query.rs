@@ -12,14 +12,33 @@
 //! columns that are asked for ([`columns`]). Each stream comes in key order and says so, so ordering
 //! by the key needs no sort.
 
+mod backwards;
+mod checked;
 mod columns;
+mod context;
+mod decode;
+mod explain;
 mod functions;
 mod hidden;
+mod memory;
 mod names;
+mod parameters;
+mod phrases;
+mod pieces;
+mod planned;
 mod provider;
+mod queries;
 mod ranges;
+mod refusals;
 mod results;
-mod run;
+mod rewrite;
+mod scan;
+mod sums;
+mod titles;
+mod typing;
 
-pub use run::ResultColumn;
-pub(crate) use run::{PlannedQuery, Queries, QueryRows, result_name};
+pub(crate) use explain::PlanNode;
+pub(crate) use planned::{PlannedQuery, QueryRows};
+pub(crate) use queries::Queries;
+pub use titles::ResultColumn;
+pub(crate) use titles::title;

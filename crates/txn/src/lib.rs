@@ -32,6 +32,7 @@ mod across;
 mod active;
 mod collect;
 mod commit;
+mod cuts;
 mod engines;
 mod epochs;
 mod error;
@@ -58,6 +59,7 @@ pub use storage::{Bytes, Direction, Durability, KeyRange};
 
 pub use across::{Fatality, Immortal, Step};
 pub use collect::Collected;
+pub use cuts::{Extent, Tile};
 pub use error::{Error, Result};
 pub use load::{LOAD_BYTES_MAX, LOAD_ROWS_MAX};
 pub use reader::Reader;

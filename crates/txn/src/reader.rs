@@ -5,6 +5,7 @@ use std::sync::Arc;
 use partitions::TableId;
 use storage::{Bytes, Direction, KeyRange};
 
+use crate::cuts::{self, Extent};
 use crate::scan::Scan;
 use crate::view::View;
 use crate::writes::{Tables, writes_in};
@@ -49,5 +50,16 @@ impl Reader {
         Ok(partitions
             .map(|one| one.descriptor.range.intersect(range))
             .collect())
+    }
+
+    /// What a range reaches over, found without reading it.
+    pub fn extent(&self, table: TableId, range: &KeyRange) -> Result<Extent> {
+        cuts::extent(&self.view, table, range)
+    }
+
+    /// A range cut into about so many pieces that hold about as many rows each, in key order: what
+    /// can be read side by side when the range lies in few partitions. Reads a few keys to find out.
+    pub fn cut(&self, table: TableId, range: &KeyRange, pieces: usize) -> Result<Vec<KeyRange>> {
+        cuts::cut(&self.view, table, range, pieces)
     }
 }

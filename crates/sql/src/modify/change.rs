@@ -9,7 +9,7 @@ use txn::{Direction, Transaction};
 
 use super::found::Found;
 use super::returning::{Returning, Written};
-use super::{delete_row, replace_row};
+use super::{Run, delete_row, replace_row};
 use crate::default::{default_scalar, is_default};
 use crate::execute::Answer;
 use crate::fast::Path;
@@ -169,18 +169,17 @@ impl ChangePlan {
         &self,
         executor: &Executor,
         transaction: &mut Transaction,
-        parameters: &[Value],
-        fast: bool,
+        run: Run<'_>,
     ) -> Result<Answer> {
-        let given = executor.given(parameters);
+        let given = executor.given(run.parameters);
         transaction.expect_epoch(self.table.id(), self.table.epoch());
-        let pairs = match self.path.as_ref().filter(|_| fast) {
+        let pairs = match self.path.as_ref().filter(|_| run.fast) {
             Some(path) => self.by_key(path, transaction, given)?,
             None => None,
         };
         let pairs = match pairs {
             Some(pairs) => pairs,
-            None => self.by_query(executor, transaction, given).await?,
+            None => self.by_query(executor, transaction, run).await?,
         };
         let command = match self.assigned {
             Some(_) => "UPDATE",
@@ -230,10 +229,11 @@ impl ChangePlan {
         &self,
         executor: &Executor,
         transaction: &Transaction,
-        given: Given<'_>,
+        run: Run<'_>,
     ) -> Result<Vec<Pair>> {
         let schema = self.table.schema();
-        let rows = self.found.rows(executor, transaction, given.parameters);
+        let given = executor.given(run.parameters);
+        let rows = self.found.rows(executor, transaction, run);
         let mut pairs = Vec::new();
         // A join may find a row several times; it is changed once.
         let mut seen = HashSet::new();

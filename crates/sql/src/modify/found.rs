@@ -4,6 +4,7 @@ use keys::Value;
 use syntax::{Kind, ast};
 use txn::Transaction;
 
+use super::Run;
 use crate::default::is_default;
 use crate::names::tree_name;
 use crate::{Error, Executor, Result, Schema};
@@ -70,12 +71,16 @@ impl Found {
         &self,
         executor: &Executor,
         transaction: &Transaction,
-        parameters: &[Value],
+        run: Run<'_>,
     ) -> Result<Vec<Vec<Value>>> {
-        let reader = transaction.reader();
-        let mut answer = executor
-            .select_planned(reader, &self.query, parameters)
-            .await?;
+        let (reader, parameters) = (transaction.reader(), run.parameters);
+        let mut answer = match run.query {
+            Some(query) => query.run(reader, executor.given(parameters)).await?,
+            None => {
+                let query = &self.query;
+                executor.select_planned(reader, query, parameters).await?
+            }
+        };
         let mut rows: Vec<Vec<Value>> = Vec::new();
         while let Some(more) = answer.next().await {
             rows.extend(more?);

@@ -13,7 +13,7 @@ use super::{delete_row, insert_row, replace_row};
 use crate::default::default_scalar;
 use crate::execute::Answer;
 use crate::names::{column_name, table_name, tree_name};
-use crate::query::ResultColumn;
+use crate::query::{PlannedQuery, ResultColumn};
 use crate::scalar::{Given, Scalar, Scope};
 use crate::{Catalog, Error, Executor, Result, Schema, Table, cast};
 
@@ -110,6 +110,7 @@ impl InsertPlan {
         &self,
         executor: &Executor,
         transaction: &mut Transaction,
+        query: Option<&PlannedQuery>,
         parameters: &[Value],
     ) -> Result<Answer> {
         let given = executor.given(parameters);
@@ -128,9 +129,12 @@ impl InsertPlan {
                     self.write(transaction, values, given, &mut answer)?;
                 }
             }
-            Source::Query(query) => {
+            Source::Query(asked) => {
                 let reader = transaction.reader();
-                let mut rows = executor.select_planned(reader, query, parameters).await?;
+                let mut rows = match query {
+                    Some(query) => query.run(reader, given).await?,
+                    None => executor.select_planned(reader, asked, parameters).await?,
+                };
                 while let Some(more) = rows.next().await {
                     for values in more? {
                         let values = self.cast_all(values)?;

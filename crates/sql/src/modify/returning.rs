@@ -7,7 +7,7 @@ use syntax::ast;
 
 use crate::execute::{Answer, AnswerRows};
 use crate::names::tree_name;
-use crate::query::{ResultColumn, result_name};
+use crate::query::{ResultColumn, title};
 use crate::scalar::{Given, Scalar, Scope};
 use crate::{Error, Result, Schema};
 
@@ -41,7 +41,7 @@ impl Returning {
                     }
                     continue;
                 }
-                ast::SelectItem::UnnamedExpr(expr) => (expr, result_name(expr)),
+                ast::SelectItem::UnnamedExpr(expr) => (expr, title(expr)),
                 ast::SelectItem::ExprWithAlias { expr, alias } => (expr, Some(tree_name(alias))),
                 ast::SelectItem::ExprWithAliases { expr, .. } => {
                     return Err(unsupported(expr));

@@ -1,17 +1,17 @@
-//! Rows into columns: what our types are in Arrow, and stored rows decoded into batches.
+//! What our types are in Arrow, and values as Arrow's.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayBuilder, ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
+    ArrayBuilder, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
     DurationMicrosecondBuilder, FixedSizeBinaryBuilder, Float32Builder, Float64Builder,
-    Int8Builder, Int16Builder, Int32Builder, Int64Builder, RecordBatch, RecordBatchOptions,
-    StringBuilder, TimestampMicrosecondBuilder, TimestampSecondBuilder, UInt8Builder,
-    UInt16Builder, UInt32Builder, UInt64Builder,
+    Int8Builder, Int16Builder, Int32Builder, Int64Builder, StringBuilder,
+    TimestampMicrosecondBuilder, TimestampSecondBuilder, UInt8Builder, UInt16Builder,
+    UInt32Builder, UInt64Builder,
 };
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
-use keys::row::Cell;
-use keys::{RowView, Type, Value};
+use datafusion::scalar::ScalarValue;
+use keys::{Type, Value};
 
 use crate::{Error, Result, Schema};
 
@@ -48,142 +48,21 @@ pub(crate) fn data_type(kind: Type) -> DataType {
     }
 }
 
+/// A field of one of our types.
+pub(crate) fn field(name: &str, kind: Type, nullable: bool) -> Field {
+    let field = Field::new(name, data_type(kind), nullable);
+    match kind {
+        // Arrow has text only, so the field remembers.
+        Type::Json => field.with_metadata([(TYPE_KEY.to_owned(), kind.to_string())].into()),
+        _ => field,
+    }
+}
+
 /// A table's columns as Arrow fields.
 pub(crate) fn arrow_schema(schema: &Schema) -> SchemaRef {
-    let field = |column: &crate::Column| {
-        let field = Field::new(&column.name, data_type(column.kind), !column.not_null);
-        let name = (TYPE_KEY.to_owned(), column.kind.to_string());
-        field.with_metadata([name].into())
-    };
+    let field = |column: &crate::Column| field(&column.name, column.kind, !column.not_null);
     let fields: Vec<Field> = schema.columns().iter().map(field).collect();
     Arc::new(datafusion::arrow::datatypes::Schema::new(fields))
-}
-
-/// Where a wanted column lies in storage.
-#[derive(Clone, Debug)]
-enum Source {
-    /// The n-th column of the key.
-    Key(usize),
-    /// The n-th slot of the row, and what older rows have there.
-    Rest(usize, Value),
-}
-
-/// Which columns are wanted, and where they lie.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    sources: Vec<(Source, Type)>,
-    /// How many key columns have to be decoded.
-    key_columns: usize,
-    schema: SchemaRef,
-}
-
-impl Wanted {
-    /// The columns of a table at `positions`, whose Arrow fields are `schema`.
-    pub(crate) fn new(table: &Schema, positions: &[usize], schema: SchemaRef) -> Self {
-        let mut key_columns = 0;
-        let mut sources = Vec::with_capacity(positions.len());
-        for position in positions {
-            let Some(column) = table.columns().get(*position) else {
-                continue;
-            };
-            let source = match table.key_positions().iter().position(|key| key == position) {
-                Some(index) => {
-                    key_columns = key_columns.max(index + 1);
-                    Source::Key(index)
-                }
-                None => {
-                    let missing = table.missing(*position).clone();
-                    Source::Rest(table.rest_index(*position), missing)
-                }
-            };
-            sources.push((source, column.kind));
-        }
-        Self {
-            sources,
-            key_columns,
-            schema,
-        }
-    }
-
-    pub(crate) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// An empty batch to push rows into.
-    pub(crate) fn batch(&self, rows: usize) -> Batch<'_> {
-        let builders = self
-            .sources
-            .iter()
-            .map(|(_, kind)| builder(*kind, rows))
-            .collect();
-        Batch {
-            wanted: self,
-            builders,
-            rows: 0,
-        }
-    }
-}
-
-/// Rows on their way to become columns.
-pub(crate) struct Batch<'w> {
-    wanted: &'w Wanted,
-    builders: Vec<Box<dyn ArrayBuilder>>,
-    rows: usize,
-}
-
-impl Batch<'_> {
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Adds a stored row.
-    pub(crate) fn push(&mut self, table: &Schema, key: &[u8], row: &[u8]) -> Result<()> {
-        let damaged = |error: keys::Error| table.damaged(key, error.to_string());
-        let wanted_keys = self.wanted.key_columns;
-        let keys = match wanted_keys {
-            0 => Vec::new(),
-            _ => {
-                keys::decode_key_prefix(key, wanted_keys)
-                    .map_err(damaged)?
-                    .0
-            }
-        };
-        let view = RowView::new(row).map_err(damaged)?;
-        for ((source, kind), builder) in self.wanted.sources.iter().zip(&mut self.builders) {
-            match source {
-                Source::Key(index) => {
-                    let value = keys.get(*index).unwrap_or(&Value::Null);
-                    append(builder.as_mut(), *kind, value)?;
-                }
-                Source::Rest(index, missing) => {
-                    let bytes = match view.cell(*index).map_err(damaged)? {
-                        Cell::Bytes(bytes) => Some(bytes),
-                        Cell::Null => None,
-                        Cell::Missing => {
-                            append(builder.as_mut(), *kind, missing)?;
-                            continue;
-                        }
-                    };
-                    append_cell(builder.as_mut(), *kind, bytes).map_err(damaged)?;
-                }
-            }
-        }
-        self.rows += 1;
-        Ok(())
-    }
-
-    /// The columns.
-    pub(crate) fn finish(mut self) -> Result<RecordBatch> {
-        let arrays: Vec<ArrayRef> = self.builders.iter_mut().map(|one| one.finish()).collect();
-        // A batch without columns still says how many rows there are: `count(*)` asks for that.
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        let schema = Arc::clone(&self.wanted.schema);
-        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(|error| {
-            Error::Internal {
-                what: format!("columns do not fit their schema: {error}"),
-            }
-        })
-    }
 }
 
 /// A builder for values of a type.
@@ -219,32 +98,6 @@ fn typed<B: ArrayBuilder>(builder: &mut dyn ArrayBuilder) -> &mut B {
         .as_any_mut()
         .downcast_mut()
         .expect("a column's builder was made for its type")
-}
-
-/// Adds a cell without making a value of it where that would copy it.
-fn append_cell(
-    builder: &mut dyn ArrayBuilder,
-    kind: Type,
-    bytes: Option<&[u8]>,
-) -> std::result::Result<(), keys::Error> {
-    match (kind, bytes) {
-        (Type::String, bytes) => typed::<BinaryBuilder>(builder).append_option(bytes),
-        (Type::Utf8 | Type::Json, Some(bytes)) => match std::str::from_utf8(bytes) {
-            Ok(text) => typed::<StringBuilder>(builder).append_value(text),
-            Err(_) => return keys::row::decode_cell(bytes, kind).map(|_| ()),
-        },
-        (kind, bytes) => {
-            let value = bytes
-                .map(|bytes| keys::row::decode_cell(bytes, kind))
-                .transpose()?;
-            append(builder, kind, value.as_ref().unwrap_or(&Value::Null)).map_err(|_| {
-                keys::Error::RowUndecodable {
-                    reason: "a value of another type",
-                }
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// Adds a value to the builder of its type.
@@ -314,4 +167,16 @@ fn wrong(kind: Type, value: &Value) -> Error {
         from,
         to: kind,
     }
+}
+
+/// A value as DataFusion's.
+pub(crate) fn scalar(value: &Value) -> Result<ScalarValue> {
+    let Some(kind) = value.value_type() else {
+        return Ok(ScalarValue::Null);
+    };
+    let mut builder = builder(kind, 1);
+    append(builder.as_mut(), kind, value)?;
+    ScalarValue::try_from_array(&builder.finish(), 0).map_err(|error| Error::Internal {
+        what: format!("a value that is no scalar: {error}"),
+    })
 }

@@ -1,4 +1,4 @@
-//! Our own functions inside DataFusion: YQL's digests, and `Hash` over any columns.
+//! Our own functions inside DataFusion: YQL's digests, `Hash` over any columns, and the clock.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,12 +17,76 @@ use super::provider::external;
 use super::results;
 use crate::Result;
 
+/// The time of the statement.
+pub(crate) const NOW: &str = "now";
+
+/// The day of the statement.
+pub(crate) const TODAY: &str = "current_date";
+
 /// Every function we add.
 pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
     let digests = FUNCTIONS.iter().map(|one| Function::new(Body::Digest(one)));
     let all = digests.chain([Function::new(Body::Hash)]);
-    all.map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
+    all.map(ScalarUDF::new_from_impl)
+        .chain(Clock::both().map(ScalarUDF::new_from_impl))
+        .map(Arc::new)
         .collect()
+}
+
+/// `now()` and its like. Calls of it become parameters before anything is run.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Clock {
+    name: &'static str,
+    aliases: Vec<String>,
+    kind: Type,
+    signature: Signature,
+}
+
+impl Clock {
+    fn both() -> [Self; 2] {
+        let clock = |name, aliases: &[&str], kind| Self {
+            name,
+            aliases: aliases.iter().map(|one| (*one).to_owned()).collect(),
+            kind,
+            signature: Signature::nullary(Volatility::Stable),
+        };
+        let now = [
+            "current_timestamp",
+            "currentutctimestamp",
+            "localtimestamp",
+            "statement_timestamp",
+            "transaction_timestamp",
+        ];
+        [
+            clock(NOW, &now, Type::Timestamp),
+            clock(TODAY, &["currentutcdate"], Type::Date),
+        ]
+    }
+}
+
+impl ScalarUDFImpl for Clock {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> DataFusionResult<DataType> {
+        Ok(data_type(self.kind))
+    }
+
+    fn invoke_with_args(&self, _call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        let error = crate::Error::Internal {
+            what: format!("{} was called without a statement", self.name),
+        };
+        Err(external(error))
+    }
 }
 
 /// A function over values, run row by row.
@@ -113,8 +177,8 @@ impl ScalarUDFImpl for Function {
             .map(|field| results::kind_of(field))
             .collect();
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(call.args.len());
-        for argument in call.args {
-            arrays.push(results::plain(&argument.into_array(rows)?).map_err(external)?);
+        for (argument, kind) in call.args.into_iter().zip(&kinds) {
+            arrays.push(results::plain(&argument.into_array(rows)?, *kind).map_err(external)?);
         }
         let output = self.body.output();
         let mut column = builder(output, rows);

@@ -15,6 +15,9 @@ pub(crate) const CATALOG: &str = "evenkeel";
 /// The schema in which tables are found without naming it.
 pub(crate) const SCHEMA: &str = "public";
 
+/// Functions that give rows.
+const TABLE_FUNCTIONS: [&str; 3] = ["generate_series", "range", "unnest"];
+
 /// All tables, as of a reader's snapshot.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
@@ -69,6 +72,8 @@ impl SchemaProvider for Names {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         match self.catalog.get(name) {
             Ok(table) => Ok(Some(Arc::new(ReadTable::new(table, self.reader.clone())))),
+            // A function that gives rows is looked for where no table is.
+            Err(_) if TABLE_FUNCTIONS.contains(&name) => Ok(None),
             Err(error) => Err(super::provider::external(error)),
         }
     }

@@ -1,31 +1,29 @@
-//! Our tables as DataFusion sees them.
+//! Our tables as DataFusion sees them while it plans.
 
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result as DataFusionResult;
 use datafusion::error::DataFusionError;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use txn::{Direction, KeyRange, Reader};
+use txn::{KeyRange, Reader};
 
-use super::columns::{Wanted, arrow_schema};
-use super::ranges;
+use super::columns::arrow_schema;
+use super::ranges::Filters;
+use super::scan::{Expected, ScanExec};
 use crate::{Error, Result, Table};
 
-/// How many rows one batch of columns holds.
-const BATCH_ROWS: usize = 4096;
+/// A scan that is expected to find fewer rows than this is planned as one stream.
+pub(crate) const SMALL_ROWS: usize = 16_384;
 
-/// A table at a reader's snapshot.
+/// What a condition on a key column is taken to leave of the rows: one in so many.
+const FIXED_LEAVES: usize = 100;
+const BOUND_LEAVES: usize = 4;
+
+/// A table, and a reader that tells about how many rows it has.
 pub(crate) struct ReadTable {
     table: Arc<Table>,
     reader: Reader,
@@ -42,33 +40,27 @@ impl ReadTable {
         }
     }
 
-    /// The ranges to read, one for each stream.
-    fn tiles(&self, filters: &[Expr]) -> Result<Vec<KeyRange>> {
-        let mut tiles = Vec::new();
-        for range in ranges::conditions(self.table.schema(), filters).ranges()? {
-            if !range.is_empty() {
-                tiles.extend(self.reader.tiles(self.table.id(), &range)?);
+    fn expected(&self, filters: &Filters, streams: usize) -> Result<Expected> {
+        let extent = self.reader.extent(self.table.id(), &KeyRange::all())?;
+        let rows: u64 = extent.tiles.iter().map(|tile| tile.rows).sum();
+        let mut rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let keys = self.table.schema().key_positions().len();
+        let fixed = (0..keys).take_while(|place| filters.fixes(*place)).count();
+        if fixed == keys {
+            rows = 1;
+        } else {
+            for _ in 0..fixed {
+                rows = rows.div_ceil(FIXED_LEAVES);
+            }
+            if filters.binds(fixed) {
+                rows = rows.div_ceil(BOUND_LEAVES);
             }
         }
-        Ok(tiles)
-    }
-
-    /// Rows come in the order of the key, as far as its columns are among the wanted ones.
-    fn ordering(&self, positions: &[usize], schema: &SchemaRef) -> Option<LexOrdering> {
-        let options = SortOptions {
-            descending: false,
-            nulls_first: true,
-        };
-        let mut sorted = Vec::new();
-        for key in self.table.schema().key_positions() {
-            let Some(index) = positions.iter().position(|position| position == key) else {
-                break;
-            };
-            let name = schema.field(index).name();
-            let column = Arc::new(PhysicalColumn::new(name, index));
-            sorted.push(PhysicalSortExpr::new(column, options));
-        }
-        LexOrdering::new(sorted)
+        Ok(Expected {
+            streams: if rows < SMALL_ROWS { 1 } else { streams },
+            rows,
+            limit: None,
+        })
     }
 }
 
@@ -92,7 +84,7 @@ impl TableProvider for ReadTable {
 
     async fn scan(
         &self,
-        _state: &dyn Session,
+        session: &dyn Session,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         limit: Option<usize>,
@@ -101,29 +93,14 @@ impl TableProvider for ReadTable {
             .cloned()
             .unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         let schema: SchemaRef = Arc::new(self.schema.project(&positions)?);
-        let wanted = Arc::new(Wanted::new(
-            self.table.schema(),
-            &positions,
-            Arc::clone(&schema),
-        ));
-        let mut streams: Vec<Arc<dyn PartitionStream>> = Vec::new();
-        for range in self.tiles(filters).map_err(external)? {
-            streams.push(Arc::new(Tile {
-                table: Arc::clone(&self.table),
-                reader: self.reader.clone(),
-                wanted: Arc::clone(&wanted),
-                range,
-                limit,
-            }));
-        }
-        if streams.is_empty() {
-            let none = datafusion::physical_plan::empty::EmptyExec::new(schema);
-            return Ok(Arc::new(none));
-        }
-        let ordering = self.ordering(&positions, &schema);
-        Ok(Arc::new(StreamingTableExec::try_new(
-            schema, streams, None, ordering, false, limit,
-        )?))
+        let filters = Filters::new(self.table.schema(), filters, session.execution_props());
+        let streams = session.config().target_partitions();
+        let mut expected = self.expected(&filters, streams).map_err(external)?;
+        expected.limit = limit;
+        let table = Arc::clone(&self.table);
+        Ok(Arc::new(ScanExec::new(
+            table, positions, schema, filters, expected,
+        )))
     }
 
     fn supports_filters_pushdown(
@@ -132,92 +109,6 @@ impl TableProvider for ReadTable {
     ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
         // Ranges may hold rows that do not qualify, so the filter stays as well.
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
-    }
-}
-
-/// One range of a table, read as a stream.
-struct Tile {
-    table: Arc<Table>,
-    reader: Reader,
-    wanted: Arc<Wanted>,
-    range: KeyRange,
-    limit: Option<usize>,
-}
-
-impl fmt::Debug for Tile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tile")
-            .field("range", &self.range)
-            .finish_non_exhaustive()
-    }
-}
-
-impl PartitionStream for Tile {
-    fn schema(&self) -> &SchemaRef {
-        self.wanted.schema()
-    }
-
-    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let schema = Arc::clone(self.wanted.schema());
-        let batches = Batches {
-            table: Arc::clone(&self.table),
-            wanted: Arc::clone(&self.wanted),
-            scan: self
-                .reader
-                .scan(self.table.id(), &self.range, Direction::Ascending)
-                .map_err(Error::from)
-                .map_err(Some),
-            left: self.limit.unwrap_or(usize::MAX),
-        };
-        Box::pin(RecordBatchStreamAdapter::new(
-            schema,
-            futures::stream::iter(batches),
-        ))
-    }
-}
-
-/// Batches of columns, decoded as they are asked for.
-struct Batches {
-    table: Arc<Table>,
-    wanted: Arc<Wanted>,
-    /// An error is told once and ends the stream.
-    scan: std::result::Result<txn::Scan, Option<Error>>,
-    left: usize,
-}
-
-impl Batches {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let scan = match &mut self.scan {
-            Ok(scan) => scan,
-            Err(error) => return error.take().map_or(Ok(None), Err),
-        };
-        let rows_max = BATCH_ROWS.min(self.left);
-        let mut batch = self.wanted.batch(rows_max);
-        while batch.rows() < rows_max {
-            let Some(pair) = scan.next() else { break };
-            let (key, row) = pair?;
-            batch.push(self.table.schema(), &key, &row)?;
-        }
-        self.left -= batch.rows();
-        if batch.rows() == 0 {
-            Ok(None)
-        } else {
-            batch.finish().map(Some)
-        }
-    }
-}
-
-impl Iterator for Batches {
-    type Item = DataFusionResult<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self.next_batch() {
-            Ok(batch) => batch.map(Ok),
-            Err(error) => {
-                self.scan = Err(None);
-                Some(Err(external(error)))
-            }
-        }
     }
 }
 

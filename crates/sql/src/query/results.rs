@@ -1,15 +1,20 @@
 //! Columns back into rows of values, for whoever asked.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, DurationMicrosecondArray, RecordBatch};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, DurationMicrosecondType, Field, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, TimeUnit, TimestampMicrosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use keys::{Decimal, Type, Value};
 
-use super::columns::TYPE_KEY;
+use super::ResultColumn;
+use super::columns::{TYPE_KEY, data_type};
 use crate::{Error, Result};
 
 /// Our type for a result column. What we have no type for comes as text.
@@ -18,7 +23,7 @@ pub(crate) fn kind_of(field: &Field) -> Type {
         .metadata()
         .get(TYPE_KEY)
         .and_then(|name| Type::parse(name).ok())
-        && super::columns::data_type(kind) == *field.data_type()
+        && data_type(kind) == *field.data_type()
     {
         return kind;
     }
@@ -46,41 +51,57 @@ pub(crate) fn kind_of(field: &Field) -> Type {
         DataType::Date32 => Type::Date,
         DataType::Timestamp(TimeUnit::Second, _) => Type::Datetime,
         DataType::Timestamp(_, _) => Type::Timestamp,
-        DataType::Duration(_) => Type::Interval,
+        DataType::Duration(_) | DataType::Interval(_) => Type::Interval,
         _ => Type::Utf8,
     }
 }
 
-/// The rows of a batch.
-pub(crate) fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Value>>> {
+/// The rows of a batch, whose columns are of these types.
+pub(crate) fn rows(batch: &RecordBatch, columns: &[ResultColumn]) -> Result<Vec<Vec<Value>>> {
     let mut rows: Vec<Vec<Value>> = (0..batch.num_rows())
         .map(|_| Vec::with_capacity(batch.num_columns()))
         .collect();
-    let schema = batch.schema();
-    for (field, array) in schema.fields().iter().zip(batch.columns()) {
-        let kind = kind_of(field);
-        let array = plain(array)?;
+    for (column, array) in columns.iter().zip(batch.columns()) {
+        let array = plain(array, column.kind)?;
         for (index, row) in rows.iter_mut().enumerate() {
-            row.push(value_or_null(&array, index, kind)?);
+            row.push(value_or_null(&array, index, column.kind)?);
         }
     }
     Ok(rows)
 }
 
-/// The array in the one form of its type that [`value_at`] reads.
-pub(crate) fn plain(array: &ArrayRef) -> Result<ArrayRef> {
-    let to = match array.data_type() {
-        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
-        DataType::Timestamp(TimeUnit::Second, _) => DataType::Timestamp(TimeUnit::Second, None),
-        DataType::Timestamp(_, _) => DataType::Timestamp(TimeUnit::Microsecond, None),
-        DataType::Duration(_) => DataType::Duration(TimeUnit::Microsecond),
-        DataType::Dictionary(_, values) => values.as_ref().clone(),
-        _ => return Ok(ArrayRef::clone(array)),
-    };
-    datafusion::arrow::compute::cast(array, &to).map_err(|error| Error::Internal {
+/// The array in the form of its type that [`value_at`] reads.
+pub(crate) fn plain(array: &ArrayRef, kind: Type) -> Result<ArrayRef> {
+    let to = data_type(kind);
+    let textual = matches!(
+        array.data_type(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..)
+    );
+    // What we have no type for is shown as text, value by value.
+    if *array.data_type() == to || (kind == Type::Utf8 && !textual) {
+        return Ok(ArrayRef::clone(array));
+    }
+    if let (Type::Interval, DataType::Interval(_)) = (kind, array.data_type()) {
+        return spans(array);
+    }
+    cast(array, &to).map_err(|error| Error::Internal {
         what: format!("a result column: {error}"),
     })
+}
+
+/// Spans of months, days and nanoseconds as microseconds, a month being 30 days as in PostgreSQL.
+fn spans(array: &ArrayRef) -> Result<ArrayRef> {
+    let wide = |error| Error::Internal {
+        what: format!("an interval: {error}"),
+    };
+    let array = cast(array, &DataType::Interval(IntervalUnit::MonthDayNano)).map_err(wide)?;
+    let array = array.as_primitive::<IntervalMonthDayNanoType>();
+    let span = |one: IntervalMonthDayNano| {
+        let days = i64::from(one.months) * 30 + i64::from(one.days);
+        days * 86_400_000_000 + one.nanoseconds / 1000
+    };
+    let spans: DurationMicrosecondArray = array.iter().map(|one| one.map(span)).collect();
+    Ok(Arc::new(spans))
 }
 
 /// One value of an array, or NULL.

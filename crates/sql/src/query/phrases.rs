@@ -1,0 +1,185 @@
+//! What PostgreSQL says in ways that DataFusion does not know, said otherwise.
+//!
+//! ```text
+//!   SELECT count(*), 1 + 1           columns get the names that PostgreSQL gives them, so that what
+//!                                    stands around a subquery can call them so
+//!   FETCH FIRST 2 ROWS ONLY          LIMIT 2
+//!   generate_series(1, 3) g          the column is called g as well
+//!   SELECT EXISTS (SELECT …)         SELECT (SELECT count(*) > 0 …)
+//! ```
+
+use std::ops::ControlFlow;
+
+use syntax::ast::{self, VisitMut, VisitorMut};
+
+use super::titles::title;
+use crate::names::tree_name;
+
+/// The query in words that DataFusion understands.
+pub(crate) fn understood(query: &ast::Query) -> ast::Query {
+    let mut query = query.clone();
+    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut Phrases);
+    query
+}
+
+struct Phrases;
+
+impl VisitorMut for Phrases {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+        fetch_to_limit(query);
+        name_columns(query.body.as_mut());
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
+        let (name, alias) = match factor {
+            ast::TableFactor::Table {
+                name,
+                alias,
+                args: Some(_),
+                ..
+            }
+            | ast::TableFactor::Function { name, alias, .. } => (name, alias),
+            _ => return ControlFlow::Continue(()),
+        };
+        let function = name.0.last().and_then(|part| part.as_ident());
+        if function.is_some_and(|name| tree_name(name) == "generate_series") {
+            name_series(alias);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn fetch_to_limit(query: &mut ast::Query) {
+    let Some(fetch) = &query.fetch else { return };
+    if fetch.with_ties || fetch.percent {
+        return;
+    }
+    let one = || ast::Expr::Value(ast::Value::Number("1".to_owned(), false).into());
+    let quantity = fetch.quantity.clone().unwrap_or_else(one);
+    match &mut query.limit_clause {
+        Some(ast::LimitClause::LimitOffset {
+            limit: limit @ None,
+            ..
+        }) => *limit = Some(quantity),
+        clause @ None => {
+            *clause = Some(ast::LimitClause::LimitOffset {
+                limit: Some(quantity),
+                offset: None,
+                limit_by: Vec::new(),
+            });
+        }
+        Some(_) => return,
+    }
+    query.fetch = None;
+}
+
+fn name_series(alias: &mut Option<ast::TableAlias>) {
+    let alias = alias.get_or_insert_with(|| ast::TableAlias {
+        explicit: true,
+        name: ast::Ident::new("generate_series"),
+        columns: Vec::new(),
+        at: None,
+    });
+    if alias.columns.is_empty() {
+        alias.columns.push(ast::TableAliasColumnDef {
+            name: alias.name.clone(),
+            data_type: None,
+        });
+    }
+}
+
+fn name_columns(body: &mut ast::SetExpr) {
+    let select = match body {
+        ast::SetExpr::Select(select) => select,
+        ast::SetExpr::SetOperation { left, right, .. } => {
+            name_columns(left);
+            name_columns(right);
+            return;
+        }
+        _ => return,
+    };
+    let mut taken: Vec<String> = Vec::new();
+    let mut plain: Vec<ast::Expr> = Vec::new();
+    for item in &mut select.projection {
+        match item {
+            ast::SelectItem::UnnamedExpr(expr) => {
+                let column = matches!(
+                    expr,
+                    ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_)
+                );
+                if column && !plain.contains(expr) {
+                    plain.push(expr.clone());
+                    taken.extend(title(expr));
+                    continue;
+                }
+                let Some(name) = title(expr) else { continue };
+                let name = fresh(name, &taken);
+                taken.push(name.clone());
+                let mut expr = expr.clone();
+                count_instead(&mut expr);
+                let alias = ast::Ident::with_quote('"', name);
+                *item = ast::SelectItem::ExprWithAlias { expr, alias };
+            }
+            ast::SelectItem::ExprWithAlias { expr, alias } => {
+                taken.push(tree_name(alias));
+                count_instead(expr);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// DataFusion wants every column to have a name of its own.
+fn fresh(name: String, taken: &[String]) -> String {
+    if !taken.contains(&name) {
+        return name;
+    }
+    let mut number = 1_usize;
+    loop {
+        let other = format!("{name}:{number}");
+        if !taken.contains(&other) {
+            return other;
+        }
+        number += 1;
+    }
+}
+
+/// `EXISTS` outside of a condition, where DataFusion does not know it.
+fn count_instead(expr: &mut ast::Expr) {
+    let ast::Expr::Exists { subquery, negated } = expr else {
+        return;
+    };
+    let plain = subquery.with.is_none() && subquery.limit_clause.is_none();
+    let ast::SetExpr::Select(select) = subquery.body.as_mut() else {
+        return;
+    };
+    let grouped = !matches!(&select.group_by, ast::GroupByExpr::Expressions(by, _) if by.is_empty())
+        || select.having.is_some()
+        || select.distinct.is_some();
+    if !plain || grouped {
+        return;
+    }
+    let op = if *negated { "=" } else { ">" };
+    let Some(count) = counted(op) else { return };
+    select.projection = vec![ast::SelectItem::UnnamedExpr(count)];
+    *expr = ast::Expr::Subquery(subquery.clone());
+}
+
+/// `count(*) > 0`, or `= 0`.
+fn counted(op: &str) -> Option<ast::Expr> {
+    let text = format!("SELECT count(*) {op} 0");
+    let statement = syntax::parse(&text).ok()?.into_iter().next()?;
+    let syntax::Kind::Query(query) = statement.kind else {
+        return None;
+    };
+    let ast::SetExpr::Select(select) = query.query.body.as_ref() else {
+        return None;
+    };
+    match select.projection.first() {
+        Some(ast::SelectItem::UnnamedExpr(expr)) => Some(expr.clone()),
+        _ => None,
+    }
+}

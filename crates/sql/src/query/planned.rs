@@ -1,0 +1,279 @@
+//! A query that is prepared once and run many times.
+//!
+//! ```text
+//!   prepare   statement ─► logical plan ─► optimised, parameters open        kept
+//!   run       ┌ a copy of the physical plan from the shelf, or a new one
+//!             ├ parameters and time into its slot, the reader into its context
+//!             ├ rows
+//!             └ the copy back on the shelf
+//! ```
+//!
+//! A physical plan remembers things while it runs, so nobody shares one: each run takes a copy for
+//! itself. Statements whose plan depends on values (`LIMIT $1`), or that read anything but our tables,
+//! are planned anew for each run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::source_as_provider;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::StreamExt;
+use keys::{Type, Value};
+use parking_lot::Mutex;
+use syntax::ast;
+use txn::Reader;
+
+use super::columns::scalar;
+use super::context::Run;
+use super::explain::{self, PlanNode};
+use super::parameters::{self, NOW, Slot, TODAY, Values};
+use super::provider::ReadTable;
+use super::queries::{self, Queries};
+use super::refusals::ours;
+use super::{ResultColumn, hidden, memory, results, rewrite, titles};
+use crate::scalar::Given;
+use crate::{Catalog, Error, Result};
+
+/// How many idle copies of its plan one statement keeps.
+const COPIES_MAX: usize = 4;
+
+/// Parts of a plan that remember more than a reset forgets.
+const NOT_KEPT: [&str; 3] = ["ScalarSubqueryExec", "RecursiveQueryExec", "WorkTableExec"];
+
+/// A query that was planned. Clones share their plans.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedQuery {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    queries: Queries,
+    catalog: Arc<Catalog>,
+    query: ast::Query,
+    hints: Vec<Option<Type>>,
+    columns: Arc<[ResultColumn]>,
+    parameters: Vec<Option<Type>>,
+    /// The optimised plan, if it serves every run.
+    kept: Option<(SessionState, LogicalPlan)>,
+    shelf: Mutex<Vec<Copy>>,
+}
+
+/// A physical plan for one run at a time.
+#[derive(Debug)]
+struct Copy {
+    plan: Arc<dyn ExecutionPlan>,
+    slot: Slot,
+    /// Whether it can be run again.
+    keeps: bool,
+}
+
+impl PlannedQuery {
+    pub(crate) async fn new(
+        queries: &Queries,
+        catalog: &Arc<Catalog>,
+        reader: &Reader,
+        query: &ast::Query,
+        hints: &[Option<Type>],
+    ) -> Result<Self> {
+        let state = queries.state(catalog, reader);
+        let names = titles::titles(query);
+        let mut query = query.clone();
+        hidden::hide(catalog, &mut query);
+        let logical = queries::logical(&state, &query, hints).await?;
+        let parameters = rewrite::parameter_types(&logical).map_err(ours)?;
+        let optimised = state.optimize(&logical).map_err(ours)?;
+        let columns = titles::columns(optimised.schema().fields().iter(), &names);
+        let mut inner = Inner {
+            queries: queries.clone(),
+            catalog: Arc::clone(catalog),
+            query,
+            hints: hints.to_vec(),
+            columns,
+            parameters,
+            kept: None,
+            shelf: Mutex::default(),
+        };
+        if only_our_tables(&optimised) {
+            // A plan that needs a value to be made fails here, and is made with values at each run.
+            if let Ok(copy) = new_copy(&state, &optimised).await {
+                inner.shelf.get_mut().push(copy);
+                inner.kept = Some((state, optimised));
+            }
+        }
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// What the result looks like.
+    pub(crate) fn columns(&self) -> &Arc<[ResultColumn]> {
+        &self.inner.columns
+    }
+
+    /// The types of the parameters `$1`, `$2`, …, as far as the query tells.
+    pub(crate) fn parameters(&self) -> &[Option<Type>] {
+        &self.inner.parameters
+    }
+
+    /// Runs it.
+    pub(crate) async fn run(&self, reader: Reader, given: Given<'_>) -> Result<QueryRows> {
+        let copy = self.copy(&reader, given).await?;
+        let run = Arc::new(Run::new(reader));
+        let config = self
+            .inner
+            .queries
+            .config()
+            .clone()
+            .with_extension(Arc::clone(&run));
+        let context = Arc::new(TaskContext::new(
+            None,
+            String::new(),
+            config,
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            memory::share(self.inner.queries.runtime()),
+        ));
+        let batches = execute_stream(Arc::clone(&copy.plan), context).map_err(ours)?;
+        Ok(QueryRows {
+            columns: Arc::clone(&self.inner.columns),
+            batches: Some(batches),
+            copy: Some(copy),
+            run,
+            home: Arc::clone(&self.inner),
+        })
+    }
+
+    /// How it would be run.
+    pub(crate) async fn explain(&self, reader: &Reader, given: Given<'_>) -> Result<PlanNode> {
+        let copy = self.copy(reader, given).await?;
+        let tree = explain::tree(&copy.plan, reader);
+        self.inner.put_back(copy);
+        tree
+    }
+
+    /// A plan that nobody else runs, with the values of this run in its slot.
+    async fn copy(&self, reader: &Reader, given: Given<'_>) -> Result<Copy> {
+        let inner = &self.inner;
+        let values = values(given, &inner.parameters)?;
+        let idle = inner.shelf.lock().pop();
+        let copy = match (idle, &inner.kept) {
+            (Some(copy), _) => copy,
+            (None, Some((state, plan))) => new_copy(state, plan).await.map_err(ours)?,
+            (None, None) => {
+                let state = inner.queries.state(&inner.catalog, reader);
+                let plan = queries::logical(&state, &inner.query, &inner.hints).await?;
+                let plan = rewrite::with_values(plan, &values).map_err(ours)?;
+                let plan = state.create_physical_plan(&plan).await.map_err(ours)?;
+                Copy {
+                    plan,
+                    slot: Slot::default(),
+                    keeps: false,
+                }
+            }
+        };
+        copy.slot.set(Some(Arc::new(values)));
+        Ok(copy)
+    }
+}
+
+impl Inner {
+    fn put_back(&self, mut copy: Copy) {
+        copy.slot.set(None);
+        if !copy.keeps || self.shelf.lock().len() >= COPIES_MAX {
+            return;
+        }
+        if let Ok(plan) = reset_plan_states(copy.plan) {
+            copy.plan = plan;
+            self.shelf.lock().push(copy);
+        }
+    }
+}
+
+async fn new_copy(state: &SessionState, plan: &LogicalPlan) -> datafusion::common::Result<Copy> {
+    let slot = Slot::default();
+    let plan = parameters::with_calls(plan.clone(), &slot)?;
+    let planner = Arc::clone(state.query_planner());
+    let plan = planner.create_physical_plan(&plan, state).await?;
+    let mut keeps = true;
+    plan.apply(|node| {
+        keeps &= !NOT_KEPT.contains(&node.name());
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(Copy { plan, slot, keeps })
+}
+
+/// Whether a plan reads nothing but our own tables, which look for their rows at each run.
+fn only_our_tables(plan: &LogicalPlan) -> bool {
+    let mut only = true;
+    let walked = plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            only &= source_as_provider(&scan.source).is_ok_and(|source| source.is::<ReadTable>());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.is_ok() && only
+}
+
+/// The values of a run, each in the type that the plan expects.
+fn values(given: Given<'_>, kinds: &[Option<Type>]) -> Result<Values> {
+    let mut values = Values::new();
+    for (index, kind) in kinds.iter().enumerate() {
+        let name = format!("${}", index + 1);
+        let value = given
+            .parameters
+            .get(index)
+            .ok_or_else(|| Error::NoSuchParameter { name: name.clone() })?;
+        let value = match kind {
+            Some(kind) => crate::cast(value.clone(), *kind)?,
+            None => value.clone(),
+        };
+        values.insert(name, scalar(&value)?);
+    }
+    let now = Value::Timestamp(given.now_us);
+    let today = crate::cast(now.clone(), Type::Date)?;
+    values.insert(NOW.to_owned(), scalar(&now)?);
+    values.insert(TODAY.to_owned(), scalar(&today)?);
+    Ok(values)
+}
+
+/// The rows of a running query.
+pub(crate) struct QueryRows {
+    columns: Arc<[ResultColumn]>,
+    batches: Option<SendableRecordBatchStream>,
+    copy: Option<Copy>,
+    run: Arc<Run>,
+    home: Arc<Inner>,
+}
+
+impl QueryRows {
+    /// What the rows look like.
+    pub(crate) fn columns(&self) -> &Arc<[ResultColumn]> {
+        &self.columns
+    }
+
+    /// Some more rows; none at the end.
+    pub(crate) async fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
+        let batch = self.batches.as_mut()?.next().await?;
+        let rows = |batch| results::rows(&batch, &self.columns);
+        Some(batch.map_err(ours).and_then(rows))
+    }
+}
+
+impl Drop for QueryRows {
+    fn drop(&mut self) {
+        // What still runs must stop before its plan can be taken by the next run.
+        self.batches = None;
+        if let Some(copy) = self.copy.take()
+            && !self.run.outgrown()
+        {
+            self.home.put_back(copy);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! DataFusion, set up once, and the way from a statement to a plan.
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::Statement as DataFusionStatement;
+use keys::Type;
+use syntax::ast;
+use txn::Reader;
+
+use super::backwards::Backwards;
+use super::names::{CATALOG, Names, SCHEMA};
+use super::planned::PlannedQuery;
+use super::refusals::ours;
+use super::typing::Typing;
+use super::{functions, memory, phrases, rewrite, sums};
+use crate::{Catalog, Result};
+
+/// How many streams a large scan is read by.
+const STREAMS_MAX: usize = 8;
+
+/// DataFusion, set up once.
+#[derive(Clone, Debug)]
+pub(crate) struct Queries {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: SessionState,
+    runtime: Arc<RuntimeEnv>,
+}
+
+impl Queries {
+    pub(crate) fn new() -> Self {
+        let runtime = memory::runtime();
+        let mut builder = SessionStateBuilder::new()
+            .with_config(config())
+            .with_runtime_env(Arc::clone(&runtime))
+            .with_default_features();
+        builder = builder.with_type_planner(Arc::new(rewrite::Types));
+        builder = builder.with_physical_optimizer_rules(physical_rules());
+        let functions = builder.scalar_functions().get_or_insert_default();
+        functions.extend(functions::all());
+        let planners = builder.expr_planners().get_or_insert_default();
+        planners.insert(0, Arc::new(Typing));
+        let aggregates = builder.aggregate_functions().get_or_insert_default();
+        aggregates.push(sums::sum());
+        let shared = Shared {
+            state: builder.build(),
+            runtime,
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Prepares a query over the tables of a catalog. The reader tells how large they are; `hints` are
+    /// the types of parameters that the client stated.
+    pub(crate) async fn prepare(
+        &self,
+        catalog: &Arc<Catalog>,
+        reader: &Reader,
+        query: &ast::Query,
+        hints: &[Option<Type>],
+    ) -> Result<PlannedQuery> {
+        PlannedQuery::new(self, catalog, reader, query, hints).await
+    }
+
+    /// The state in which names mean the tables of a catalog.
+    pub(crate) fn state(&self, catalog: &Arc<Catalog>, reader: &Reader) -> SessionState {
+        let mut state = self.shared.state.clone();
+        let names = Names::new(Arc::clone(catalog), reader.clone());
+        state.register_catalog_list(Arc::new(names));
+        state
+    }
+
+    pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
+        &self.shared.runtime
+    }
+
+    pub(crate) fn config(&self) -> &SessionConfig {
+        self.shared.state.config()
+    }
+}
+
+/// A query as a logical plan, its parameters still open.
+pub(crate) async fn logical(
+    state: &SessionState,
+    query: &ast::Query,
+    hints: &[Option<Type>],
+) -> Result<LogicalPlan> {
+    let query = phrases::understood(query);
+    let statement = ast::Statement::Query(Box::new(query));
+    let statement = DataFusionStatement::Statement(Box::new(statement));
+    let plan = state.statement_to_plan(statement).await.map_err(ours)?;
+    rewrite::rewrite(plan, hints).map_err(ours)
+}
+
+fn config() -> SessionConfig {
+    let streams = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut config = SessionConfig::new()
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(false)
+        .with_target_partitions(streams.min(STREAMS_MAX));
+    let options = config.options_mut();
+    // NULL sorts first in keys, and so everywhere.
+    options.sql_parser.default_null_ordering = "nulls_min".to_owned();
+    // Our scans cannot use filters that are found while a query runs, and a plan that is kept must not
+    // remember them.
+    options.optimizer.enable_dynamic_filter_pushdown = false;
+    config
+}
+
+/// DataFusion's rules after ours.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(Backwards)];
+    rules.extend(PhysicalOptimizer::new().rules);
+    rules
+}

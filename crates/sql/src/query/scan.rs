@@ -1,0 +1,297 @@
+//! The leaf of every plan: [`ScanExec`], a table read by key.
+//!
+//! A plan is made once and run many times, so it holds no reader, no key range and no value: those
+//! come with each run ([`Run`]). How many streams there are is fixed by the plan; what each of them
+//! reads is found when the first one begins ([`Pieces`]).
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result as DataFusionResult, Statistics};
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::{
+    EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::{
+    ChildStats, ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
+    PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
+};
+use txn::{Direction, Reader};
+
+use super::context::Run;
+use super::decode::Wanted;
+use super::pieces::{Batches, Pieces, Source};
+use super::provider::external;
+use super::ranges::Filters;
+use crate::access::Access;
+use crate::{Result, Table};
+
+/// Numbers the scans, so that the streams of one find each other in a run.
+static SCANS: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads a table.
+#[derive(Clone)]
+pub(crate) struct ScanExec {
+    id: usize,
+    table: Arc<Table>,
+    /// Positions of the wanted columns in the table.
+    positions: Arc<[usize]>,
+    wanted: Arc<Wanted>,
+    filters: Arc<Filters>,
+    direction: Direction,
+    limit: Option<usize>,
+    /// About how many rows the planner was told to expect.
+    rows: usize,
+    properties: Arc<PlanProperties>,
+}
+
+impl ScanExec {
+    pub(crate) fn new(
+        table: Arc<Table>,
+        positions: Vec<usize>,
+        schema: SchemaRef,
+        filters: Filters,
+        expected: Expected,
+    ) -> Self {
+        let wanted = Wanted::new(table.schema(), &positions, Arc::clone(&schema));
+        let mut scan = Self {
+            id: SCANS.fetch_add(1, Ordering::Relaxed),
+            table,
+            positions: positions.into(),
+            wanted: Arc::new(wanted),
+            filters: Arc::new(filters),
+            direction: Direction::Ascending,
+            limit: expected.limit,
+            rows: expected.rows,
+            properties: Arc::new(PlanProperties::new(
+                EquivalenceProperties::new(schema),
+                Partitioning::UnknownPartitioning(expected.streams),
+                EmissionType::Incremental,
+                Boundedness::Bounded,
+            )),
+        };
+        scan.set_direction(Direction::Ascending);
+        scan
+    }
+
+    fn streams(&self) -> usize {
+        self.properties.partitioning.partition_count()
+    }
+
+    fn set_direction(&mut self, direction: Direction) {
+        self.direction = direction;
+        let schema = self.wanted.schema();
+        let ordering = self.key_order();
+        let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(schema), [ordering]);
+        let properties = PlanProperties::new(
+            equivalence,
+            Partitioning::UnknownPartitioning(self.streams()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        self.properties = Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative));
+    }
+
+    /// Rows come in the order of the key, as far as its columns are among the wanted ones. NULL is the
+    /// least key.
+    fn key_order(&self) -> Vec<PhysicalSortExpr> {
+        let descending = self.direction == Direction::Descending;
+        let options = SortOptions {
+            descending,
+            nulls_first: !descending,
+        };
+        let mut sorted = Vec::new();
+        for (place, key) in self.table.schema().key_positions().iter().enumerate() {
+            let wanted = self.positions.iter().position(|position| position == key);
+            match wanted {
+                Some(index) => {
+                    let name = self.wanted.schema().field(index).name();
+                    let column = Arc::new(PhysicalColumn::new(name, index));
+                    sorted.push(PhysicalSortExpr::new(column, options));
+                }
+                // A column with one value does not disturb the order of those after it.
+                None if self.filters.fixes(place) => {}
+                None => break,
+            }
+        }
+        sorted
+    }
+
+    /// The same scan from the last key to the first, if that gives the order asked for.
+    pub(crate) fn reversed_for(&self, order: &[PhysicalSortExpr]) -> Option<Self> {
+        let mut keys = self.table.schema().key_positions().iter().enumerate();
+        for term in order {
+            if !term.options.descending || term.options.nulls_first {
+                return None;
+            }
+            let column = term.expr.downcast_ref::<PhysicalColumn>()?;
+            let position = self.positions.get(column.index())?;
+            let next = keys.find(|(place, key)| *key == position || !self.filters.fixes(*place));
+            next.filter(|(_, key)| *key == position)?;
+        }
+        let mut reversed = self.clone();
+        reversed.id = SCANS.fetch_add(1, Ordering::Relaxed);
+        reversed.set_direction(Direction::Descending);
+        Some(reversed)
+    }
+
+    /// How the rows are found, with the values of a run.
+    pub(crate) fn access(&self, reader: &Reader) -> Result<Access> {
+        Access::new(&self.table, &self.filters.conditions(), reader)
+    }
+
+    fn pieces(&self, run: &Run) -> Result<Pieces> {
+        let reader = run.reader();
+        // Whoever wants few rows is served by one stream before a cut would be found.
+        let few = self.limit.is_some_and(|limit| limit <= FEW_ROWS);
+        let streams = if few { 1 } else { self.streams() };
+        let conditions = self.filters.conditions();
+        let pieces = Pieces::new(&self.table, &conditions, reader, self.direction, streams)?;
+        if self.streams() == 1 && !self.filters.binds(0) && pieces.rows() > OUTGROWN_ROWS {
+            run.outgrow();
+        }
+        Ok(pieces)
+    }
+
+    fn columns(&self) -> String {
+        let fields = self.wanted.schema().fields().iter();
+        let names: Vec<&str> = fields.map(|field| field.name().as_str()).collect();
+        names.join(", ")
+    }
+}
+
+/// How many rows are too many for one stream.
+const OUTGROWN_ROWS: u64 = 262_144;
+
+/// How many rows count as few.
+const FEW_ROWS: usize = 4096;
+
+/// What the planner knows of a scan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    /// How many streams to give.
+    pub(crate) streams: usize,
+    /// About how many rows there will be.
+    pub(crate) rows: usize,
+    /// How many rows are wanted at most.
+    pub(crate) limit: Option<usize>,
+}
+
+impl fmt::Debug for ScanExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScanExec")
+            .field("table", &self.table.schema().name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for ScanExec {
+    fn fmt_as(&self, _kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Scan: table={}, columns=[{}]",
+            self.table.schema().name(),
+            self.columns()
+        )?;
+        if self.direction == Direction::Descending {
+            write!(f, ", backwards")?;
+        }
+        match self.limit {
+            Some(limit) => write!(f, ", limit={limit}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for ScanExec {
+    fn name(&self) -> &'static str {
+        "Scan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DataFusionResult<TreeNodeRecursion>,
+    ) -> DataFusionResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        match children.is_empty() {
+            true => Ok(self),
+            false => Err(DataFusionError::Internal(
+                "a scan has no children".to_owned(),
+            )),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> DataFusionResult<SendableRecordBatchStream> {
+        let run = Run::of(&context)?;
+        let pieces = run
+            .pieces(self.id, partition, || self.pieces(&run))
+            .map_err(external)?;
+        let source = Source {
+            table: Arc::clone(&self.table),
+            wanted: Arc::clone(&self.wanted),
+            reader: run.reader().clone(),
+            direction: self.direction,
+        };
+        Ok(Box::pin(Batches::new(source, pieces, self.limit)))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _inputs: &[Arc<Statistics>],
+        asked: &StatisticsArgs,
+    ) -> DataFusionResult<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(self.wanted.schema());
+        let share = asked.partition().map_or(1, |_| self.streams());
+        statistics.num_rows = Precision::Inexact(self.rows.div_ceil(share));
+        Ok(Arc::new(statistics))
+    }
+
+    fn child_stats_requests(&self, _partition: Option<usize>) -> Vec<ChildStats> {
+        Vec::new()
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        let mut scan = self.clone();
+        scan.limit = limit;
+        Some(Arc::new(scan))
+    }
+}
