@@ -84,7 +84,8 @@ impl Transaction {
     }
 
     /// Commits durably: when this returns, a crash cannot take it back. An error of the kind
-    /// `Conflict` means that another transaction changed what this one read; run it again.
+    /// `Conflict` means that another transaction changed what this one read, or that a table was
+    /// altered; ask for the tables again and run it again.
     pub fn commit(self) -> Result<Committed> {
         self.commit_with(Durability::Synced)
     }

@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use db::{Database, Direction, Error, Options, Range, Reply, Session, Value};
@@ -16,7 +17,8 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn open_over(engine: Arc<dyn Engine>) -> Result<Arc<Database>, Error> {
     let open = move || -> storage::Result<Arc<dyn Engine>> { Ok(Arc::clone(&engine)) };
-    let options = Options::new(Arc::new(SharedPlacement::new(open)));
+    let mut options = Options::new(Arc::new(SharedPlacement::new(open)));
+    options.background = false;
     Ok(Arc::new(Database::open_with(options)?))
 }
 
@@ -51,7 +53,6 @@ async fn a_writer_with_the_old_schema_has_to_retry() {
         "ALTER TABLE t ALTER COLUMN b SET NOT NULL",
         "ALTER TABLE t DROP INDEX i",
         "TRUNCATE t",
-        "DROP TABLE t",
     ];
     let writes = [
         "INSERT INTO t VALUES (1, NULL)",
@@ -76,6 +77,74 @@ async fn a_writer_with_the_old_schema_has_to_retry() {
             assert_eq!(refused.sqlstate(), "40001", "{change}, {write}: {refused}");
         }
     }
+}
+
+/// The keys of the rows that have NULL in their second column.
+fn nulls(db: &Database) -> Vec<Value> {
+    let table = db.table("t").unwrap();
+    let rows = db
+        .snapshot()
+        .scan(&table, &Range::all(), Direction::Ascending);
+    let rows = rows.unwrap().map(Result::unwrap);
+    rows.filter(|row| row[1].is_null())
+        .map(|row| row[0].clone())
+        .collect()
+}
+
+#[test]
+fn no_row_slips_past_not_null_while_it_is_set() {
+    let db = open(&MemoryMedium::new());
+    let run = |text: &str| runtime().block_on(ask(&db, text));
+    run("CREATE TABLE t (a Int32, b Int32, PRIMARY KEY (a))").unwrap();
+    let (done, refused) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for writer in 0..3 {
+            let (db, done, refused) = (&db, &done, &refused);
+            scope.spawn(move || {
+                for n in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let table = db.table("t").unwrap();
+                    let b = if n % 50 == 0 {
+                        Value::Null
+                    } else {
+                        Value::Int32(n)
+                    };
+                    let mut txn = db.begin();
+                    let row = [Value::Int32(writer * 1000 + n % 100), b];
+                    let written = txn.replace(&table, &row).and_then(|()| txn.commit());
+                    if let Err(error) = written {
+                        assert!(matches!(error.sqlstate(), "23502" | "40001"), "{error}");
+                        refused.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        let mut strict = 0;
+        for _ in 0..100_000 {
+            if strict >= 5 && refused.load(Ordering::Relaxed) > 0 {
+                break;
+            }
+            let table = db.table("t").unwrap();
+            let mut txn = db.begin();
+            for key in nulls(&db) {
+                txn.delete(&table, &[key]).unwrap();
+            }
+            txn.commit().unwrap();
+            match run("ALTER TABLE t ALTER COLUMN b SET NOT NULL") {
+                Err(error) => assert_eq!(error.sqlstate(), "23502", "{error}"),
+                Ok(_) => {
+                    strict += 1;
+                    assert_eq!(nulls(&db), []);
+                    run("ALTER TABLE t ALTER COLUMN b DROP NOT NULL").unwrap();
+                }
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(strict >= 5);
+    });
+    assert!(refused.into_inner() > 0);
 }
 
 #[tokio::test]

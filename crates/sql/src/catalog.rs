@@ -15,7 +15,7 @@ use crate::record::{self, Record};
 use crate::sequence::Sequence;
 use crate::{Error, Result, Schema};
 
-pub(crate) use change::Change;
+pub(crate) use change::{Change, NewTable};
 
 /// How many edits apart a name may be to be offered instead of one that does not exist.
 const NEAREST_EDITS_MAX: usize = 2;
@@ -140,7 +140,8 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Rises with every change: who remembers anything of the catalog looks at it again then.
+    /// Rises with every change. Who remembers what follows from the catalog asks before looking it up,
+    /// and looks again when the number is another.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -193,7 +194,11 @@ impl Catalog {
         schema: Schema,
         split_keys: &[Bytes],
     ) -> Result<Arc<Table>> {
-        self.change(store).create(schema, split_keys, Vec::new())
+        self.change(store).create(NewTable {
+            schema,
+            split_keys,
+            sequences: Vec::new(),
+        })
     }
 
     /// Drops a table with all its rows, its indexes, and the sequences of its columns.

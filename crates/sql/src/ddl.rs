@@ -14,13 +14,13 @@ mod table;
 use std::sync::Arc;
 
 use keys::Value;
-use syntax::statement::Truncate;
+use syntax::statement::{Drop, Truncate};
 use syntax::{Kind, Name, Statement, ast};
 use txn::Store;
 
 use crate::names::table_name;
 use crate::scalar::constant;
-use crate::{Catalog, Error, Result, Schema};
+use crate::{Catalog, Error, Result, Schema, Table};
 
 pub(crate) use show::{create_statement, quoted};
 
@@ -63,12 +63,7 @@ pub(crate) fn define(ground: Ground<'_>, statement: &Statement) -> Result<Option
             "CREATE TABLE"
         }
         Kind::DropTable(drop) => {
-            for name in &drop.names {
-                match ground.catalog.remove(ground.store, &table_name(name)?) {
-                    Err(Error::NoSuchTable { .. }) if drop.if_exists => {}
-                    other => other?,
-                }
-            }
+            drop_tables(ground, drop)?;
             "DROP TABLE"
         }
         Kind::AlterTable(alter) => {
@@ -104,18 +99,34 @@ pub(crate) fn define(ground: Ground<'_>, statement: &Statement) -> Result<Option
     }))
 }
 
+/// Drops tables, if all of them can be.
+fn drop_tables(ground: Ground<'_>, drop: &Drop) -> Result<()> {
+    let change = ground.catalog.change(ground.store);
+    let mut tables = Vec::new();
+    for name in &drop.names {
+        match ground.catalog.get(&table_name(name)?) {
+            Err(Error::NoSuchTable { .. }) if drop.if_exists => {}
+            other => push_once(&mut tables, other?),
+        }
+    }
+    for table in tables {
+        change.remove(&table)?;
+    }
+    Ok(())
+}
+
+fn push_once(tables: &mut Vec<Arc<Table>>, table: Arc<Table>) {
+    if !tables.iter().any(|known| known.id() == table.id()) {
+        tables.push(table);
+    }
+}
+
 /// Empties tables: all of them in one instant.
 fn truncate(ground: Ground<'_>, truncate: &Truncate) -> Result<()> {
     let change = ground.catalog.change(ground.store);
     let mut tables = Vec::new();
     for name in &truncate.names {
-        let table = ground.catalog.get(&table_name(name)?)?;
-        if !tables
-            .iter()
-            .any(|known: &Arc<crate::Table>| known.id() == table.id())
-        {
-            tables.push(table);
-        }
+        push_once(&mut tables, ground.catalog.get(&table_name(name)?)?);
     }
     change.empty(&tables)?;
     if truncate.restart_identity {

@@ -373,6 +373,10 @@ impl Schema {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -492,5 +496,65 @@ mod tests {
         parts.add_column(Column::new("x", Type::Bool), Value::Null);
         let full = Schema::from_parts(parts).unwrap_err();
         assert!(full.to_string().contains("dropped ones included"), "{full}");
+    }
+
+    /// One step in the life of a table.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Add(i64),
+        Drop(usize),
+        Write,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            any::<i64>().prop_map(Step::Add),
+            (0_usize..8).prop_map(Step::Drop),
+            Just(Step::Write),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_every_age_read_as_their_columns_say(steps in prop::collection::vec(step(), 0..60)) {
+            // A column is known by its name; a row is what it had for each column there was.
+            let columns = vec![Column::new("a", Type::Int64), Column::new("k", Type::Int64)];
+            let mut parts = Parts::new("t".into(), columns, vec![1]);
+            let mut missing: BTreeMap<String, i64> = BTreeMap::new();
+            let mut rows = Vec::new();
+            for (at, step) in steps.into_iter().enumerate() {
+                let at = i64::try_from(at).unwrap();
+                match step {
+                    Step::Add(value) => {
+                        let name = format!("c{at}");
+                        parts.add_column(Column::new(&name, Type::Int64), Value::Int64(value));
+                        missing.insert(name, value);
+                    }
+                    Step::Drop(position) => {
+                        let position = position % parts.columns.len();
+                        if !parts.key.contains(&position) {
+                            parts.drop_column(position);
+                        }
+                    }
+                    Step::Write => {
+                        let schema = Schema::from_parts(parts.clone()).unwrap();
+                        let width = i64::try_from(parts.columns.len()).unwrap();
+                        let row: Vec<_> = (0..width).map(|i| Value::Int64(at * 100 + i)).collect();
+                        let names = parts.columns.iter().map(|column| column.name.clone());
+                        let had: BTreeMap<_, _> = names.zip(row.clone()).collect();
+                        rows.push((schema.encode(&row).unwrap(), had));
+                    }
+                }
+            }
+            let schema = Schema::from_parts(parts).unwrap();
+            for ((key, row), had) in rows {
+                let read = schema.decode(&key, &row).unwrap();
+                for (column, value) in schema.columns().iter().zip(read) {
+                    let expected = had.get(&column.name).cloned();
+                    let expected = expected.unwrap_or_else(|| missing[&column.name].into());
+                    prop_assert_eq!(value, expected, "{}", column.name);
+                }
+            }
+        }
     }
 }

@@ -218,35 +218,46 @@ impl<R, O> Queue<R, O> {
         }
     }
 
+    /// Leads a group, and further ones as long as those in front can neither lead nor have somebody
+    /// standing by who does.
     fn lead_group(&self, lead: impl Fn(Vec<R>) -> Vec<O>) {
-        let (requests, tickets) = self.line.lock().next_group();
-        let mut leadership = Leadership {
-            queue: self,
-            tickets,
-        };
-        let outcomes = lead(requests);
-        assert_eq!(
-            outcomes.len(),
-            leadership.tickets.len(),
-            "one outcome for each commit"
-        );
-        let tickets = std::mem::take(&mut leadership.tickets);
-        drop(leadership);
-        for (ticket, outcome) in tickets.iter().zip(outcomes) {
-            ticket.set(Turn::Done(outcome));
+        loop {
+            let (requests, tickets) = self.line.lock().next_group();
+            let mut leadership = Leadership {
+                queue: self,
+                tickets,
+            };
+            let outcomes = lead(requests);
+            assert_eq!(
+                outcomes.len(),
+                leadership.tickets.len(),
+                "one outcome for each commit"
+            );
+            let tickets = std::mem::take(&mut leadership.tickets);
+            std::mem::forget(leadership);
+            let goes_on = self.appoint_next();
+            for (ticket, outcome) in tickets.iter().zip(outcomes) {
+                ticket.set(Turn::Done(outcome));
+            }
+            if !goes_on {
+                return;
+            }
         }
     }
 
-    fn appoint_next(&self) {
+    /// Hands the lead on. Answers whether nobody can take it although somebody waits.
+    fn appoint_next(&self) -> bool {
         let mut line = self.line.lock();
         match line.waiting.front() {
             Some(next) if next.ticket.can_lead => next.ticket.set(Turn::Lead),
-            Some(_) => {
+            Some(_) if line.driven => {
                 line.led = false;
                 self.leaderless.notify_one();
             }
+            Some(_) => return true,
             None => line.led = false,
         }
+        false
     }
 }
 
@@ -268,7 +279,7 @@ impl<R, O> Line<R, O> {
     }
 }
 
-/// Hands the lead on when the group is done, also when leading it panicked.
+/// Hands the lead on when leading a group panicked.
 struct Leadership<'q, R, O> {
     queue: &'q Queue<R, O>,
     tickets: Vec<Arc<Ticket<O>>>,
@@ -276,7 +287,10 @@ struct Leadership<'q, R, O> {
 
 impl<R, O> Drop for Leadership<'_, R, O> {
     fn drop(&mut self) {
-        self.queue.appoint_next();
+        if self.queue.appoint_next() {
+            // Whoever comes next leads those who cannot.
+            self.queue.line.lock().led = false;
+        }
         for ticket in &self.tickets {
             ticket.set(Turn::Lost);
         }
@@ -406,6 +420,29 @@ mod tests {
                 asker.join().unwrap();
             }
             done.store(true, Ordering::SeqCst);
+        });
+    }
+
+    #[test]
+    fn a_task_behind_a_leader_is_led_by_it_when_nobody_stands_by() {
+        let queue: Queue<usize, usize> = Queue::new();
+        let (entered, gathered) = (Barrier::new(2), Barrier::new(2));
+        let first = std::sync::atomic::AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            let leader = scope.spawn(|| {
+                queue.submit(1, 1, |group| {
+                    if first.swap(false, Ordering::SeqCst) {
+                        entered.wait();
+                        gathered.wait();
+                    }
+                    group
+                })
+            });
+            entered.wait();
+            let pending = queue.enqueue(2, 1, |group| group);
+            gathered.wait();
+            assert_eq!(leader.join().unwrap(), Some(1));
+            assert!(matches!(*pending.ticket.turn.lock(), Turn::Done(2)));
         });
     }
 }

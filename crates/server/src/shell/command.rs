@@ -76,7 +76,8 @@ impl<W: Write> Shell<W> {
             .map(|column| column.name.as_str())
             .collect();
         writeln!(self.out, "Table {}", table.schema().name())?;
-        let lines = table.schema().columns().iter().map(|column| {
+        let columns = table.schema().columns().iter();
+        let lines = columns.filter(|column| !column.hidden).map(|column| {
             let place = key.iter().position(|name| *name == column.name);
             vec![
                 column.name.clone(),

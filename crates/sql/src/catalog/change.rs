@@ -28,6 +28,15 @@ use crate::schema::{Owned, Parts};
 use crate::sequence::{Definition, Sequence};
 use crate::{Error, Result, Schema};
 
+/// A table to be made.
+pub(crate) struct NewTable<'n> {
+    pub(crate) schema: Schema,
+    /// Where its partitions begin, besides the first.
+    pub(crate) split_keys: &'n [Bytes],
+    /// Sequences of its columns, by position.
+    pub(crate) sequences: Vec<(usize, Definition)>,
+}
+
 /// The right to change the catalog.
 pub(crate) struct Change<'c> {
     pub(super) catalog: &'c Catalog,
@@ -68,19 +77,13 @@ impl<'c> Change<'c> {
     }
 
     /// Makes a table, its indexes (whose numbers are given here) and the sequences of its columns.
-    pub(crate) fn create(
-        &self,
-        schema: Schema,
-        split_keys: &[Bytes],
-        sequences: Vec<(usize, Definition)>,
-    ) -> Result<Arc<Table>> {
-        self.check_free(schema.name())?;
-        for (_, definition) in &sequences {
+    pub(crate) fn create(&self, new: NewTable<'_>) -> Result<Arc<Table>> {
+        self.check_free(new.schema.name())?;
+        for (_, definition) in &new.sequences {
             self.check_free(&definition.name)?;
         }
-        let id = TableId(self.store.fresh_id()?);
         let mut made = Vec::new();
-        let outcome = self.create_all(id, schema, split_keys, sequences, &mut made);
+        let outcome = self.create_all(new, &mut made);
         outcome.inspect_err(|_| self.discard(made))
     }
 
@@ -92,14 +95,13 @@ impl<'c> Change<'c> {
         }
     }
 
-    fn create_all(
-        &self,
-        id: TableId,
-        schema: Schema,
-        split_keys: &[Bytes],
-        sequences: Vec<(usize, Definition)>,
-        made: &mut Vec<TableId>,
-    ) -> Result<Arc<Table>> {
+    fn create_all(&self, new: NewTable<'_>, made: &mut Vec<TableId>) -> Result<Arc<Table>> {
+        let NewTable {
+            schema,
+            split_keys,
+            sequences,
+        } = new;
+        let id = TableId(self.store.fresh_id()?);
         let mut parts = schema.parts().clone();
         self.create_indexes(id, &mut parts, made)?;
         let mut new_sequences = Vec::new();
@@ -153,13 +155,10 @@ impl<'c> Change<'c> {
 
     /// Drops a table with what belongs to it.
     pub(crate) fn remove(&self, table: &Table) -> Result<()> {
-        // Writers that began before are told to retry, and then learn that it is gone.
-        self.store.set_epoch(table.id, table.epoch + 1);
         // If only its space could not be freed it is gone all the same.
         if let Err(error) = self.store.drop_table(table.id)
             && self.store.tables().contains(&table.id)
         {
-            self.store.set_epoch(table.id, table.epoch);
             return Err(error.into());
         }
         let Parts {

@@ -6,6 +6,7 @@ use syntax::table::{Constraint, CreateTable, OptionValue, TableOption};
 
 use super::columns::{self, NewColumn, part_names};
 use super::{Ground, key_values, options};
+use crate::catalog::NewTable;
 use crate::default::RANDOM_UUID;
 use crate::names::table_name;
 use crate::schema::Parts;
@@ -47,7 +48,11 @@ pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
     for key in &split_keys {
         bounds.push(schema.encode_key_prefix(key)?);
     }
-    change.create(schema, &bounds, sequences)?;
+    change.create(NewTable {
+        schema,
+        split_keys: &bounds,
+        sequences,
+    })?;
     Ok(())
 }
 
