@@ -8,6 +8,7 @@
 //!   bulk_upsert          transactions of 1,000 new rows,        batches of 1,000 pairs,
 //!                        handed to the system, not synced       handed to the system, not synced
 //!   bulk_overwrite       the same with rows that are there      the same; …_read: a get before each
+//!   bulk_load            all rows at once into a new table      the same pairs, sorted before
 //!   durable_commit_16    16 threads, one row a commit, synced   16 threads, one pair a batch, synced
 //! ```
 //!
@@ -22,6 +23,7 @@
 
 mod durable;
 mod hot;
+mod load;
 mod open;
 mod ours;
 mod raw;
@@ -80,6 +82,7 @@ type Section = fn(&mut Report, &Path, &Scale) -> Result<()>;
 const SECTIONS: &[(&str, Section)] = &[
     ("open", |report, dir, _| open::judge(report, dir)),
     ("route", |report, _, _| route::judge(report)),
+    ("load", judge_load),
     ("hot", judge_hot),
     ("proof", |report, dir, _| durable::prove_syncs(report, dir)),
     ("split", |report, dir, scale| {
@@ -131,6 +134,14 @@ pub(crate) fn run_child(name: &str, arguments: &[String]) -> Option<Result<()>> 
 fn no_section() -> Error {
     let names: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
     Error::Usage(format!("--only takes one of: {}", names.join(", ")))
+}
+
+fn judge_load(report: &mut Report, dir: &Path, scale: &Scale) -> Result<()> {
+    for (name, sorted) in [("bulk_load", false), ("bulk_load_sorted", true)] {
+        let duel = load::duel(dir, scale.rows, LOAD_ROUNDS, sorted)?;
+        report.ratio(name, &duel, None);
+    }
+    Ok(())
 }
 
 fn judge_hot(report: &mut Report, dir: &Path, scale: &Scale) -> Result<()> {

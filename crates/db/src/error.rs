@@ -165,6 +165,7 @@ fn txn_kind(error: &txn::Error) -> Kind {
         }
         txn::Error::RowExists { .. } | txn::Error::RowTwice { .. } => Kind::Exists,
         txn::Error::TooLarge { .. }
+        | txn::Error::NotPatched { .. }
         | txn::Error::LoadTooLarge { .. }
         | txn::Error::KeyLength { .. }
         | txn::Error::Ended

@@ -7,6 +7,7 @@
 //!   power     ████████████████████░░░░░▒▒▒                 cut anywhere, rubbish after the cut
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ use crate::error::{Checked, Wrong};
 
 /// How much of a journal is looked at at a time. Nothing we write holds as many zeros in a row.
 const CHUNK_BYTES: usize = 1 << 16;
+
+/// How often a directory is copied until it stands still meanwhile.
+const COPIES_MAX: usize = 1_000;
 
 /// How much rubbish follows a torn end.
 const RUBBISH_BYTES_MAX: u64 = 300;
@@ -86,8 +90,13 @@ impl Disk {
     pub(crate) fn kill(&mut self) -> Checked<()> {
         let from = self.path();
         self.life += 1;
-        copy(&from, &self.path()).map_err(wrong)?;
-        Ok(())
+        let to = self.path();
+        for _ in 0..COPIES_MAX {
+            if copy_whole(&from, &to).map_err(wrong)? {
+                return Ok(());
+            }
+        }
+        Err(Wrong("the directory never stands still".to_owned()))
     }
 
     pub(crate) fn power_off(&mut self, chance: &Chance) -> Checked<bool> {
@@ -118,6 +127,40 @@ impl Disk {
             let _ = fs::remove_dir_all(self.root.path().join(format!("life{before}")));
         }
     }
+}
+
+/// Copies a directory as of one instant; false if it changed meanwhile. The engine compacts in the
+/// background when rows were loaded.
+fn copy_whole(from: &Path, to: &Path) -> io::Result<bool> {
+    let mut before = BTreeMap::new();
+    let mut after = BTreeMap::new();
+    let vanished = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let copied = list(from, &mut before)
+        .and_then(|()| copy(from, to))
+        .and_then(|()| list(from, &mut after));
+    match copied {
+        Ok(()) if before == after => return Ok(true),
+        Ok(()) => {}
+        Err(error) if vanished(&error) => {}
+        Err(error) => return Err(error),
+    }
+    fs::remove_dir_all(to)?;
+    std::thread::yield_now();
+    Ok(false)
+}
+
+/// The files below a directory, and how long each is.
+fn list(path: &Path, files: &mut BTreeMap<PathBuf, u64>) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            list(&path, files)?;
+        } else {
+            let bytes = fs::metadata(&path)?.len();
+            files.insert(path, bytes);
+        }
+    }
+    Ok(())
 }
 
 /// Copies what is on the disk; a journal's empty end is not carried along.

@@ -22,12 +22,14 @@ use storage::{Bytes, Durability, EngineId};
 use crate::across::Coordinator;
 use crate::engines::Slot;
 use crate::epochs::Expected;
+use crate::patch::edited;
 use crate::plan::{Change, Plan};
 use crate::reads::{Found, Reads};
 use crate::recent::{RECENT_KEYS_MAX, Recent};
 use crate::store::Sequencer;
 use crate::version::Version;
 use crate::view::View;
+use crate::writes::Edit;
 use crate::{Error, Result, Store, Timestamp};
 
 /// How many changed keys a group may have and still hope that nobody needs to know of them.
@@ -38,7 +40,7 @@ const UNREMEMBERED_KEYS_MAX: usize = 4096;
 pub(crate) struct Write {
     pub(crate) table: TableId,
     pub(crate) key: Bytes,
-    pub(crate) row: Option<Bytes>,
+    pub(crate) edit: Edit,
     /// The newest version when the transaction looked, if it did; right unless the key changed since
     /// its snapshot.
     pub(crate) known: Option<Found>,
@@ -238,7 +240,7 @@ impl Group<'_> {
     }
 
     /// The version that each write replaces: what the transaction saw if that is still so, or else
-    /// what the run or the engine holds.
+    /// what the run or the engine holds. Patches are applied to it.
     fn changes(&self, request: Request, places: &[Place]) -> Result<Vec<Change>> {
         let snapshot = request.view.at();
         let recent = &self.sequencer.recent;
@@ -247,7 +249,7 @@ impl Group<'_> {
             let Write {
                 table,
                 key,
-                row,
+                edit,
                 known,
             } = write;
             let unchanged = snapshot >= recent.floor()
@@ -262,6 +264,9 @@ impl Group<'_> {
                     None => self.store.newest_version(slot, table, &key)?,
                 },
             };
+            let patching = self.store.patching.as_ref();
+            let under = || Ok(replaced.as_ref().and_then(|version| version.row.clone()));
+            let row = edited(patching, table, &key, edit, under)?;
             changes.push(Change {
                 table,
                 key,

@@ -103,6 +103,16 @@ pub enum Error {
         /// The rows' key.
         key: Bytes,
     },
+    /// A patch that does not fit the row it met.
+    #[error("{} of {table} cannot be changed: {cause}", format_key(.key))]
+    NotPatched {
+        /// The table.
+        table: TableId,
+        /// The row's key.
+        key: Bytes,
+        /// What does not fit.
+        cause: String,
+    },
     /// A key that no engine can store.
     #[error("a key of {size} bytes cannot be stored: keys have 1 to {limit} bytes")]
     KeyLength {

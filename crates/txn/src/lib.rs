@@ -15,7 +15,8 @@
 //! # When a commit is refused
 //! Reads remember what they read: keys, and ranges as far as they were scanned ([`reads`]). A commit
 //! fails if any of that changed after the transaction's snapshot ([`recent`]); the first to commit
-//! wins. Writes alone never conflict: of two blind writes the later one stays. Because every
+//! wins. Writes alone never conflict: of two blind writes the later one stays, of two patches of one
+//! row both do ([`patch`]). Because every
 //! transaction that commits has read what is still true when it commits, the result is as if they had
 //! run one after another in the order of their timestamps.
 //!
@@ -40,6 +41,7 @@ mod footprint;
 mod history;
 mod intent;
 mod load;
+mod patch;
 mod plan;
 mod queue;
 mod reader;
@@ -62,6 +64,7 @@ pub use collect::Collected;
 pub use cuts::{Extent, Tile};
 pub use error::{Error, Result};
 pub use load::{LOAD_BYTES_MAX, LOAD_ROWS_MAX};
+pub use patch::Patching;
 pub use reader::Reader;
 pub use scan::Scan;
 pub use store::{Measured, Options, Store};

@@ -29,13 +29,14 @@
 //! transaction.
 
 mod look;
-mod sort;
+mod rows;
 mod stamps;
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use partitions::spaces::{META_SPACE, table_space};
 use partitions::{AccessKind, Counts, Delta, Map, Partition, TableId, counters_key};
 use storage::{Batch, Bytes, Durability, KeyRange, Pair};
@@ -45,13 +46,12 @@ use crate::footprint::{Footprints, Touch};
 use crate::plan::signed;
 use crate::store::Sequencer;
 use crate::turns::Turn;
-use crate::version::Version;
 use crate::view::bytes_of;
 use crate::writes::KEY_BYTES_MAX;
 use crate::{Committed, Error, Result, Store, Timestamp};
 
 use look::Looked;
-use sort::sort_rows;
+use rows::Rows;
 pub(crate) use stamps::Stamps;
 
 /// How many rows one load may have.
@@ -72,7 +72,7 @@ const HEAT_KEYS: usize = 16;
 /// Rows in the order of their keys, on their way into one engine.
 struct Load {
     table: TableId,
-    rows: Vec<Pair>,
+    rows: Rows,
     /// From the first key to the last.
     range: KeyRange,
     slot: Arc<Slot>,
@@ -95,6 +95,8 @@ struct Landing<'s> {
     sequencer: Turn<'s, Sequencer>,
     parts: Vec<Part>,
     at: Timestamp,
+    /// Loads come down one at a time; commits do not mind.
+    _alone: MutexGuard<'s, ()>,
 }
 
 impl Store {
@@ -103,8 +105,8 @@ impl Store {
     /// meanwhile. The calling thread does all the work.
     pub fn load(self: &Arc<Self>, table: TableId, rows: Vec<Pair>) -> Result<Committed> {
         check_limits(&rows)?;
-        let mut rows = sort_rows(rows);
-        if let Some(key) = twice(&rows) {
+        let mut rows = Rows::new(rows);
+        if let Some(key) = rows.twice().cloned() {
             return Err(Error::RowTwice { table, key });
         }
         for _ in 0..ATTEMPTS_MAX {
@@ -129,7 +131,7 @@ impl Store {
 
     /// The engine that holds all of the rows and the range they span, if there is one such engine and
     /// there are enough rows.
-    fn one_engine(&self, map: &Map, rows: &[Pair]) -> Result<Option<(Arc<Slot>, KeyRange)>> {
+    fn one_engine(&self, map: &Map, rows: &Rows) -> Result<Option<(Arc<Slot>, KeyRange)>> {
         let (Some((first, _)), Some((last, _))) = (rows.first(), rows.last()) else {
             return Ok(None);
         };
@@ -148,11 +150,11 @@ impl Store {
     }
 
     /// The load as an ordinary transaction.
-    fn insert_all(self: &Arc<Self>, table: TableId, rows: &[Pair]) -> Result<Committed> {
+    fn insert_all(self: &Arc<Self>, table: TableId, rows: &Rows) -> Result<Committed> {
         let mut again = 1..ATTEMPTS_MAX;
         loop {
             let mut txn = self.begin();
-            for (key, row) in rows {
+            for (key, row) in rows.iter(0..rows.len()) {
                 if txn.get(table, key)?.is_some() {
                     let key = key.clone();
                     return Err(Error::RowExists { table, key });
@@ -172,10 +174,7 @@ impl Store {
         let mut looked = Some(self.look(load)?);
         let parts = load.parts(&load.map);
         let stamp = self.timestamps.next();
-        let mut rows = load.rows.iter().map(|(key, row)| {
-            let row = Some(row.clone());
-            (key.clone(), Version { at: stamp, row }.encode())
-        });
+        let mut rows = load.rows.versions(stamp);
         let mut landing = None;
         let space = table_space(load.table);
         let appeared = load.slot.engine.ingest_when(space, &mut rows, &mut || {
@@ -208,6 +207,7 @@ impl Store {
         parts: &[Part],
         stamp: Timestamp,
     ) -> Result<Option<Landing<'s>>> {
+        let alone = self.landing.lock();
         let Some((sequencer, tombstones)) = self.look_again(load, looked)? else {
             return Ok(None);
         };
@@ -228,6 +228,7 @@ impl Store {
             sequencer,
             parts,
             at,
+            _alone: alone,
         };
         landing.write_counters(Counts::estimated)?;
         self.stamps.add(stamp, at);
@@ -242,7 +243,7 @@ impl Load {
         let mut begin = 0;
         for partition in map.overlapping(&self.range) {
             let end = match &partition.descriptor.range.upper {
-                Some(upper) => self.rows.partition_point(|(key, _)| key < upper),
+                Some(upper) => self.rows.count_below(upper, begin..self.rows.len()),
                 None => self.rows.len(),
             };
             let rows = begin..end;
@@ -250,7 +251,7 @@ impl Load {
             if !rows.is_empty() {
                 let delta = Delta {
                     rows: i64::try_from(rows.len()).unwrap_or(i64::MAX),
-                    bytes: signed(bytes_of_all(self.slice(&rows))),
+                    bytes: signed(self.rows.bytes(rows.clone())),
                     ..Delta::default()
                 };
                 parts.push(Part {
@@ -261,16 +262,6 @@ impl Load {
             }
         }
         parts
-    }
-
-    fn slice(&self, rows: &Range<usize>) -> &[Pair] {
-        let slice = self.rows.get(rows.clone());
-        slice.expect("parts are made of rows that there are")
-    }
-
-    fn has(&self, key: &[u8]) -> bool {
-        let found = self.rows.binary_search_by(|(one, _)| one.as_ref().cmp(key));
-        found.is_ok()
     }
 }
 
@@ -324,6 +315,7 @@ impl Landing<'_> {
             mut sequencer,
             parts,
             at,
+            ..
         } = self;
         store.active.advance(at, &[], |_| ());
         let horizon = store.active.horizon();
@@ -357,30 +349,20 @@ impl Landing<'_> {
 
 /// Tells what a load did to a partition. A few keys, evenly spread, stand for all of them.
 fn warm(footprints: &mut Footprints, load: &Load, part: &Part) {
-    let rows = load.slice(&part.rows);
-    for chunk in rows.chunks(rows.len().div_ceil(HEAT_KEYS).max(1)) {
+    let step = part.rows.len().div_ceil(HEAT_KEYS).max(1);
+    for begin in part.rows.clone().step_by(step) {
+        let rows = begin..part.rows.end.min(begin + step);
+        let first = load.rows.get(begin);
         let touch = Touch {
             kind: AccessKind::Write,
-            key: chunk.first().map_or(&[], |(key, _)| key.as_ref()),
+            key: first.map_or(&[], |(key, _)| key.as_ref()),
             upper: None,
-            rows: u64::try_from(chunk.len()).unwrap_or(u64::MAX),
-            bytes: bytes_of_all(chunk),
+            rows: u64::try_from(rows.len()).unwrap_or(u64::MAX),
+            bytes: load.rows.bytes(rows),
             took: Duration::ZERO,
         };
         footprints.add(&part.partition, &touch);
     }
-}
-
-/// A key that two neighbours share.
-fn twice(rows: &[Pair]) -> Option<Bytes> {
-    rows.windows(2).find_map(|pair| match pair {
-        [(one, _), (two, _)] if one == two => Some(one.clone()),
-        _ => None,
-    })
-}
-
-fn bytes_of_all(rows: &[Pair]) -> u64 {
-    rows.iter().map(|(key, row)| bytes_of(key, row)).sum()
 }
 
 fn check_limits(rows: &[Pair]) -> Result<()> {
@@ -389,7 +371,7 @@ fn check_limits(rows: &[Pair]) -> Result<()> {
         false => Ok(()),
     };
     check("rows", LOAD_ROWS_MAX, rows.len())?;
-    let bytes = usize::try_from(bytes_of_all(rows)).unwrap_or(usize::MAX);
+    let bytes = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
     check("bytes", LOAD_BYTES_MAX, bytes)?;
     let wrong = |key: &Bytes| key.is_empty() || key.len() > KEY_BYTES_MAX;
     match rows.iter().find(|(key, _)| wrong(key)) {

@@ -6,6 +6,7 @@ use partitions::TableId;
 use storage::{Bytes, Direction, KeyRange};
 
 use crate::cuts::{self, Extent};
+use crate::patch::edited;
 use crate::scan::Scan;
 use crate::view::View;
 use crate::writes::{Tables, writes_in};
@@ -31,8 +32,17 @@ impl Reader {
 
     /// The row under `key`: the transaction's own, or the one at its snapshot.
     pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
-        match self.own.get(&table).and_then(|rows| rows.get(key)) {
-            Some(own) => Ok(own.clone()),
+        match self
+            .own
+            .get(&table)
+            .and_then(|rows| rows.get_key_value(key))
+        {
+            Some((key, own)) => {
+                let patching = self.view.store().patching.as_ref();
+                edited(patching, table, key, own.clone(), || {
+                    self.view.get(table, key)
+                })
+            }
             None => self.view.get(table, key),
         }
     }

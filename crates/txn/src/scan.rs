@@ -11,9 +11,11 @@ use storage::{Bytes, Direction, KeyRange, Pair};
 use crate::Result;
 use crate::engines::Slot;
 use crate::footprint::Touch;
+use crate::patch::edited;
 use crate::reads::RangeTicket;
 use crate::version::Version;
 use crate::view::{View, bytes_of};
+use crate::writes::Edit;
 
 /// Rows in key order, or in reverse. Made by [`View::scan`] or [`crate::Transaction::scan`].
 ///
@@ -30,7 +32,7 @@ pub struct Scan {
     /// The next stored row, looked at but not given out.
     stored: Option<Pair>,
     /// The transaction's own writes, in the order of the scan.
-    own: VecDeque<(Bytes, Option<Bytes>)>,
+    own: VecDeque<(Bytes, Edit)>,
     ticket: Option<RangeTicket>,
     last: Option<Bytes>,
     finished: bool,
@@ -61,7 +63,7 @@ impl Scan {
         table: TableId,
         range: &KeyRange,
         direction: Direction,
-        own: Vec<(Bytes, Option<Bytes>)>,
+        own: Vec<(Bytes, Edit)>,
     ) -> Result<Self> {
         let mut ahead = VecDeque::new();
         let mut ticket = None;
@@ -178,11 +180,20 @@ impl Scan {
             if !self.own_comes_first(stored.as_ref().map(|(key, _)| key)) {
                 return Ok(stored);
             }
-            let Some((key, row)) = self.own.pop_front() else {
+            let Some((key, edit)) = self.own.pop_front() else {
                 return Ok(stored);
             };
-            // A stored row under the same key is hidden by the transaction's own.
-            self.stored = stored.filter(|(stored, _)| *stored != key);
+            // A stored row under the same key is hidden by the transaction's own, or goes into it.
+            let mut under = None;
+            self.stored = match stored {
+                Some((stored, row)) if stored == key => {
+                    under = Some(row);
+                    None
+                }
+                other => other,
+            };
+            let patching = self.view.store().patching.as_ref();
+            let row = edited(patching, self.table, &key, edit, || Ok(under))?;
             if let Some(row) = row {
                 return Ok(Some((key, row)));
             }

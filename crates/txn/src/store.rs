@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use partitions::decide::Histogram;
 use partitions::spaces::{
     CATALOG_PREFIX, INTENT_SPACE, META_SPACE, TRANSACTION_PREFIX, prefix_range, table_space,
@@ -24,6 +25,7 @@ use crate::epochs::Epochs;
 use crate::history::{HISTORY_BYTES_MAX, History};
 use crate::intent::{Intent, Owner, TxnId};
 use crate::load::{INGEST_ROWS_MIN, Stamps};
+use crate::patch::{NoPatching, Patching};
 use crate::queue::Queue;
 use crate::recent::{RECENT_KEYS_MAX, Recent};
 use crate::turns::Turns;
@@ -44,6 +46,8 @@ pub struct Options {
     pub timestamps: Option<Arc<dyn Timestamps>>,
     /// When the coordinator of a commit across engines dies; never unless told otherwise.
     pub fatality: Arc<dyn Fatality>,
+    /// What patches make of rows; without it a [`Transaction::patch`] is refused.
+    pub patching: Arc<dyn Patching>,
     /// How much replaced data stays in memory.
     pub history_bytes_max: usize,
     /// From how many rows on a load bypasses the journal.
@@ -63,6 +67,7 @@ impl Options {
             random,
             timestamps: None,
             fatality: Arc::new(Immortal),
+            patching: Arc::new(NoPatching),
             history_bytes_max: HISTORY_BYTES_MAX,
             ingest_rows_min: INGEST_ROWS_MIN,
         }
@@ -77,6 +82,7 @@ pub struct Store {
     pub(crate) random: Arc<dyn Random>,
     pub(crate) timestamps: Arc<dyn Timestamps>,
     pub(crate) fatality: Arc<dyn Fatality>,
+    pub(crate) patching: Arc<dyn Patching>,
     pub(crate) directory: Directory,
     pub(crate) engines: Engines,
     pub(crate) epochs: Epochs,
@@ -84,6 +90,7 @@ pub struct Store {
     pub(crate) history: History,
     pub(crate) stamps: Stamps,
     pub(crate) ingest_rows_min: usize,
+    pub(crate) landing: Mutex<()>,
     pub(crate) queue: Queue<Request, Result<Timestamp>>,
     pub(crate) sequencer: Turns<Sequencer>,
 }
@@ -121,6 +128,7 @@ impl Store {
             random,
             timestamps,
             fatality,
+            patching,
             history_bytes_max,
             ingest_rows_min,
         } = options;
@@ -133,6 +141,7 @@ impl Store {
             random,
             timestamps,
             fatality,
+            patching,
             directory,
             engines: Engines::default(),
             epochs: Epochs::default(),
@@ -140,6 +149,7 @@ impl Store {
             history: History::new(history_bytes_max),
             stamps: Stamps::default(),
             ingest_rows_min,
+            landing: Mutex::default(),
             queue: Queue::new(),
             sequencer: Turns::new(Sequencer {
                 recent: Recent::new(RECENT_KEYS_MAX),

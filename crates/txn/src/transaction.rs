@@ -8,11 +8,12 @@ use storage::{Bytes, Direction, Durability, KeyRange};
 use crate::commit::{Request, Write};
 use crate::epochs::Expected;
 use crate::footprint::Touch;
+use crate::patch::edited;
 use crate::reader::Reader;
 use crate::reads::{Found, Reads};
 use crate::scan::Scan;
-use crate::view::{View, bytes_of};
-use crate::writes::{Savepoint, Writes};
+use crate::view::View;
+use crate::writes::{Edit, Savepoint, Writes};
 use crate::{Error, Result, Timestamp};
 
 /// A serializable transaction. Dropping it without [`Transaction::commit`] is a rollback.
@@ -71,12 +72,31 @@ impl Transaction {
 
     /// Writes a row, whether or not there is one. Reads nothing and so never conflicts.
     pub fn put(&mut self, table: TableId, key: Bytes, row: Bytes) -> Result<()> {
-        self.writes.set(table, key, Some(row))
+        self.writes.set(table, key, Edit::Put(row))
     }
 
     /// Deletes a row, whether or not there is one. Reads nothing and so never conflicts.
     pub fn delete(&mut self, table: TableId, key: Bytes) -> Result<()> {
-        self.writes.set(table, key, None)
+        self.writes.set(table, key, Edit::Delete)
+    }
+
+    /// Changes part of a row, or makes one: [`crate::Options::patching`] applies the patch to what is
+    /// there when the commit has its turn. Reads nothing and so never conflicts.
+    pub fn patch(&mut self, table: TableId, key: Bytes, patch: Bytes) -> Result<()> {
+        let edit = match self.writes.get(table, &key).cloned() {
+            None => Edit::Patch(vec![patch]),
+            Some(Edit::Patch(mut patches)) => {
+                patches.push(patch);
+                Edit::Patch(patches)
+            }
+            Some(whole) => {
+                let patching = self.view.store().patching.as_ref();
+                let row = edited(patching, table, &key, whole, || Ok(None))?;
+                let patched = edited(patching, table, &key, Edit::Patch(vec![patch]), || Ok(row))?;
+                patched.map_or(Edit::Delete, Edit::Put)
+            }
+        };
+        self.writes.set(table, key, edit)
     }
 
     /// Lets the commit fail unless the table is still in this epoch then. What is written to a table
@@ -231,7 +251,7 @@ fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, V
     let mut place: Option<(TableId, Arc<Map>)> = None;
     let mut found = Vec::new();
     let mut touched: Vec<Written> = Vec::new();
-    for (table, key, row) in writes.rows() {
+    for (table, key, edit) in writes.rows() {
         // Rows come by table.
         let map = match &mut place {
             Some((known, map)) if *known == table => map,
@@ -243,7 +263,7 @@ fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, V
             Some(known) => Some(known.clone()),
             None => current(view, partition, table, &key)?,
         };
-        let bytes = bytes_of(&key, row.as_deref().unwrap_or_default());
+        let bytes = u64::try_from(key.len() + edit.bytes()).unwrap_or(u64::MAX);
         match touched.last_mut() {
             Some(last) if started.is_none() && Arc::ptr_eq(&last.partition, partition) => {
                 last.rows += 1;
@@ -260,7 +280,7 @@ fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, V
         found.push(Write {
             table,
             key,
-            row,
+            edit,
             known,
         });
     }

@@ -7,8 +7,10 @@
 //!
 //! The newest committed version lies under the bare key, so a point read is one get. `kind` is 0 for
 //! a row and 1 for a tombstone. An older version was current from its own timestamp up to, not
-//! including, `until`; the timestamp is inverted so that the newest of a key comes first.
+//! including, `until`; the timestamp is inverted so that the newest of a key comes first. A row that
+//! was loaded carries a stamp in place of its commit's timestamp ([`crate::load`]).
 
+use bytes::BytesMut;
 use partitions::TableId;
 use partitions::spaces::prefixed_key;
 use storage::{Buf, Bytes};
@@ -40,6 +42,14 @@ impl Version {
         });
         out.extend_from_slice(row);
         out.into()
+    }
+
+    /// Appends the bytes under the bare key, of a version that is a row.
+    pub(crate) fn put_row(out: &mut BytesMut, at: Timestamp, row: &[u8]) {
+        out.reserve(HEADER_BYTES + row.len());
+        out.extend_from_slice(&at.0.to_be_bytes());
+        out.extend_from_slice(&[KIND_ROW]);
+        out.extend_from_slice(row);
     }
 
     /// Reads the bytes under the bare key; the row shares them.

@@ -23,8 +23,28 @@ pub const KEY_BYTES_MAX: usize = ENGINE_KEY_BYTES_MAX - 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint(u64);
 
-/// The rows a transaction has put (`Some`) or deleted (`None`), by table and key.
-pub(crate) type Tables = BTreeMap<TableId, BTreeMap<Bytes, Option<Bytes>>>;
+/// What a transaction does to a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Edit {
+    Put(Bytes),
+    Delete,
+    /// Patches what is there when it commits, in this order.
+    Patch(Vec<Bytes>),
+}
+
+impl Edit {
+    /// The bytes it brings.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Put(row) => row.len(),
+            Self::Delete => 0,
+            Self::Patch(patches) => patches.iter().map(Bytes::len).sum(),
+        }
+    }
+}
+
+/// What a transaction does to rows, by table and key.
+pub(crate) type Tables = BTreeMap<TableId, BTreeMap<Bytes, Edit>>;
 
 /// The writes of a transaction.
 #[derive(Debug, Default)]
@@ -43,45 +63,45 @@ pub(crate) struct Writes {
 struct Undo {
     table: TableId,
     key: Bytes,
-    before: Option<Option<Bytes>>,
+    before: Option<Edit>,
 }
 
 impl Writes {
-    pub(crate) fn set(&mut self, table: TableId, key: Bytes, row: Option<Bytes>) -> Result<()> {
+    pub(crate) fn set(&mut self, table: TableId, key: Bytes, edit: Edit) -> Result<()> {
         if key.is_empty() || key.len() > KEY_BYTES_MAX {
             return Err(Error::KeyLength {
                 limit: KEY_BYTES_MAX,
                 size: key.len(),
             });
         }
-        let size = cost(&key, row.as_ref());
+        let size = cost(&key, &edit);
         check("written bytes", TRANSACTION_BYTES_MAX, self.bytes + size)?;
         check("written rows", TRANSACTION_WRITES_MAX, self.count + 1)?;
-        let before = self.replace(table, key.clone(), Some(row));
+        let before = self.replace(table, key.clone(), Some(edit));
         if !self.savepoints.is_empty() {
             self.undo.push(Undo { table, key, before });
         }
         Ok(())
     }
 
-    fn replace(
-        &mut self,
-        table: TableId,
-        key: Bytes,
-        row: Option<Option<Bytes>>,
-    ) -> Option<Option<Bytes>> {
+    fn replace(&mut self, table: TableId, key: Bytes, edit: Option<Edit>) -> Option<Edit> {
         // Copied only while a reader of an earlier statement is still at work.
         let rows = Arc::make_mut(&mut self.tables).entry(table).or_default();
-        let added = row.as_ref().map_or(0, |row| cost(&key, row.as_ref()));
-        let one = usize::from(row.is_some());
-        let before = match row {
-            Some(row) => rows.insert(key.clone(), row),
+        let added = edit.as_ref().map_or(0, |edit| cost(&key, edit));
+        let one = usize::from(edit.is_some());
+        let before = match edit {
+            Some(edit) => rows.insert(key.clone(), edit),
             None => rows.remove(&key),
         };
         self.count = self.count + one - usize::from(before.is_some());
-        let removed = before.as_ref().map_or(0, |row| cost(&key, row.as_ref()));
+        let removed = before.as_ref().map_or(0, |edit| cost(&key, edit));
         self.bytes = self.bytes + added - removed;
         before
+    }
+
+    /// What is to become of a row, if this transaction does anything to it.
+    pub(crate) fn get(&self, table: TableId, key: &[u8]) -> Option<&Edit> {
+        self.tables.get(&table)?.get(key)
     }
 
     /// The writes so far; later ones do not show in it.
@@ -122,7 +142,7 @@ impl Writes {
     }
 
     /// All writes, by table and key.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (TableId, Bytes, Option<Bytes>)> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (TableId, Bytes, Edit)> {
         self.tables.iter().flat_map(|(table, keys)| {
             keys.iter()
                 .map(|(key, row)| (*table, key.clone(), row.clone()))
@@ -131,11 +151,7 @@ impl Writes {
 }
 
 /// The writes in a range of one table, in key order.
-pub(crate) fn writes_in(
-    tables: &Tables,
-    table: TableId,
-    range: &KeyRange,
-) -> Vec<(Bytes, Option<Bytes>)> {
+pub(crate) fn writes_in(tables: &Tables, table: TableId, range: &KeyRange) -> Vec<(Bytes, Edit)> {
     let Some(rows) = tables.get(&table) else {
         return Vec::new();
     };
@@ -151,8 +167,8 @@ pub(crate) fn writes_in(
         .collect()
 }
 
-fn cost(key: &Bytes, row: Option<&Bytes>) -> usize {
-    key.len() + row.map_or(0, Bytes::len)
+fn cost(key: &Bytes, edit: &Edit) -> usize {
+    key.len() + edit.bytes()
 }
 
 /// An error when `size` is past `limit`.
@@ -171,9 +187,11 @@ mod tests {
     const TABLE: TableId = TableId(1);
 
     fn rows(writes: &Writes) -> Vec<String> {
-        let show = |(key, row): (Bytes, Option<Bytes>)| {
-            let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
-            format!("{}={}", text(&key), row.as_ref().map_or("-".into(), text))
+        let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
+        let show = |(key, edit): (Bytes, Edit)| match edit {
+            Edit::Put(row) => format!("{}={}", text(&key), text(&row)),
+            Edit::Delete => format!("{}=-", text(&key)),
+            Edit::Patch(patches) => format!("{}+{}", text(&key), text(&patches.concat().into())),
         };
         writes_in(&writes.tables, TABLE, &KeyRange::all())
             .into_iter()
@@ -184,18 +202,22 @@ mod tests {
     #[test]
     fn rollback_restores_what_the_savepoint_saw() {
         let mut writes = Writes::default();
-        writes.set(TABLE, "a".into(), Some("1".into())).unwrap();
+        writes
+            .set(TABLE, "a".into(), Edit::Put("1".into()))
+            .unwrap();
         let one = writes.savepoint();
-        writes.set(TABLE, "a".into(), Some("2".into())).unwrap();
-        writes.set(TABLE, "b".into(), None).unwrap();
+        writes
+            .set(TABLE, "a".into(), Edit::Put("2".into()))
+            .unwrap();
+        writes.set(TABLE, "b".into(), Edit::Delete).unwrap();
         let two = writes.savepoint();
-        writes.set(TABLE, "a".into(), None).unwrap();
+        writes.set(TABLE, "a".into(), Edit::Delete).unwrap();
         writes.rollback_to(two).unwrap();
         assert_eq!(rows(&writes), ["a=2", "b=-"]);
         writes.rollback_to(one).unwrap();
         assert_eq!(rows(&writes), ["a=1"]);
-        writes.set(TABLE, "c".into(), None).unwrap();
-        writes.set(TABLE, "d".into(), None).unwrap();
+        writes.set(TABLE, "c".into(), Edit::Delete).unwrap();
+        writes.set(TABLE, "d".into(), Edit::Delete).unwrap();
         let gone = writes.rollback_to(two);
         assert!(matches!(gone, Err(Error::NoSuchSavepoint)));
         writes.rollback_to(one).unwrap();
@@ -206,10 +228,12 @@ mod tests {
     fn keys_past_the_limit_are_refused_before_an_engine_sees_them() {
         let mut writes = Writes::default();
         writes
-            .set(TABLE, vec![1; KEY_BYTES_MAX].into(), None)
+            .set(TABLE, vec![1; KEY_BYTES_MAX].into(), Edit::Delete)
             .unwrap();
         for length in [0, KEY_BYTES_MAX + 1] {
-            let error = writes.set(TABLE, vec![1; length].into(), None).unwrap_err();
+            let error = writes
+                .set(TABLE, vec![1; length].into(), Edit::Delete)
+                .unwrap_err();
             assert!(
                 matches!(error, Error::KeyLength { size, .. } if size == length),
                 "{error}"

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use partitions::{Share, TableId};
@@ -264,6 +265,44 @@ fn partitions_may_change_beside_a_load() {
     let beside = Arc::clone(&store);
     engine.interrupt(move || beside.drop_table(TABLE).unwrap());
     store.load(TABLE, pairs(&["e"])).unwrap_err();
+}
+
+/// How many rows a load of the threads has, and how many loads each thread makes.
+const LOADED: usize = 40;
+const LOADS: usize = 25;
+
+#[test]
+fn loads_from_many_threads_are_seen_whole() {
+    let store = store(&Interrupted::new());
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (store, done) = (&store, &done);
+            scope.spawn(move || {
+                for load in 0..LOADS {
+                    let name =
+                        |row| format!("{} {thread} {load}", if row % 2 == 0 { "k" } else { "n" });
+                    let rows = (0..LOADED).map(|row| pair(&format!("{} {row}", name(row))));
+                    store.load(TABLE, rows.collect()).unwrap();
+                    set(store, &format!("beside {thread} {load}"));
+                }
+                done.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        while done.load(Ordering::SeqCst) < 3 {
+            let mut loads: BTreeMap<String, usize> = BTreeMap::new();
+            for (key, _) in all(&store.view()) {
+                let key = String::from_utf8(key.to_vec()).unwrap();
+                let words: Vec<_> = key.split(' ').collect();
+                if let [_, thread, load, _] = words.as_slice() {
+                    *loads.entry(format!("{thread} {load}")).or_default() += 1;
+                }
+            }
+            assert!(loads.values().all(|rows| *rows == LOADED), "{loads:?}");
+        }
+    });
+    check_counters(&store);
+    assert_eq!(all(&store.view()).len(), 3 * LOADS * (LOADED + 1));
 }
 
 #[test]

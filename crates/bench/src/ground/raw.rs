@@ -65,6 +65,15 @@ impl Raw {
         }
         Ok(batch.commit()?)
     }
+
+    /// Writes rows that come in key order as tables of their own.
+    pub(crate) fn ingest(&self, rows: Vec<RawRow>) -> Result<()> {
+        let mut ingestion = self.keyspace.start_ingestion()?;
+        for (key, row) in rows {
+            ingestion.write(key, row)?;
+        }
+        Ok(ingestion.finish()?)
+    }
 }
 
 fn open_database(path: &Path) -> Result<Database> {

@@ -10,8 +10,9 @@
 use std::collections::BTreeSet;
 
 use partitions::spaces::table_space;
-use storage::{Bytes, Direction, Pair};
+use storage::{Bytes, Direction};
 
+use super::rows::Rows;
 use super::{ATTEMPTS_MAX, Load, busy};
 use crate::active::Reading;
 use crate::store::Sequencer;
@@ -52,11 +53,12 @@ impl Store {
         let snapshot = load.slot.snapshot()?;
         let space = table_space(load.table);
         let stored = snapshot.scan(space, &load.range, Direction::Ascending)?;
-        let mut rest = load.rows.as_slice();
-        let passed_max = rest.len().saturating_mul(PASSED_PER_ROW_MAX);
+        let rows = &load.rows;
+        let passed_max = rows.len().saturating_mul(PASSED_PER_ROW_MAX);
+        let (mut next, mut fetched) = (0, 0);
         for (passed, pair) in stored.enumerate() {
             if passed == passed_max {
-                for (key, _) in rest {
+                for (key, _) in rows.iter(next..rows.len()) {
                     if let Some(bytes) = load.slot.get(space, key)? {
                         meet(key, bytes)?;
                     }
@@ -64,8 +66,11 @@ impl Store {
                 break;
             }
             let (key, bytes) = pair.map_err(|error| load.slot.read_failed(error))?;
-            rest = rows_from(rest, &key);
-            match rest.first() {
+            if next >= fetched {
+                fetched = rows.fetch(next);
+            }
+            next = skip(rows, next, &key);
+            match rows.get(next) {
                 Some((row, _)) if *row == key => meet(&key, bytes)?,
                 Some(_) => {}
                 None => break,
@@ -75,7 +80,8 @@ impl Store {
     }
 
     /// Takes the commit lock and looks at what changed since the look. Answers with the tombstones
-    /// that the rows replace, or `None` if the partitions moved.
+    /// that the rows replace, or `None` if the partitions moved. Loads come here one at a time, so
+    /// that another one can have come in between only once.
     pub(super) fn look_again(
         &self,
         load: &Load,
@@ -92,7 +98,9 @@ impl Store {
             let recent = &sequencer.recent;
             if since >= recent.floor() && !recent.loaded_in(load.table, &load.range, since) {
                 let changed = recent.keys_changed_in(load.table, &load.range, since);
-                let ours = changed.map(|(key, _)| key).filter(|key| load.has(key));
+                let ours = changed
+                    .map(|(key, _)| key)
+                    .filter(|key| load.rows.contains(key));
                 let mut doubtful: BTreeSet<Bytes> = ours.cloned().collect();
                 doubtful.extend(looked.tombstones);
                 let tombstones = self.look_at(load, doubtful)?;
@@ -102,7 +110,7 @@ impl Store {
             drop(sequencer);
             looked = self.look(load)?;
         }
-        Err(busy("others load rows between the same keys"))
+        Err(busy("too much changes meanwhile"))
     }
 
     /// Whether some row of the load belongs elsewhere by now, or its engine was opened again.
@@ -140,15 +148,14 @@ impl Store {
     }
 }
 
-/// The rows at and after `key`. It is mostly near.
-fn rows_from<'r>(rows: &'r [Pair], key: &Bytes) -> &'r [Pair] {
-    let mut near = 1;
-    while rows.get(near).is_some_and(|(row, _)| row < key) {
-        near *= 2;
+/// The first row at or after `key`, from `next` on. It is mostly near.
+fn skip(rows: &Rows, next: usize, key: &[u8]) -> usize {
+    let below = |place| rows.get(place).is_some_and(|(row, _)| row.as_ref() < key);
+    let mut step = 1;
+    while below(next + step) {
+        step *= 2;
     }
-    let (window, _) = rows.split_at(near.saturating_add(1).min(rows.len()));
-    let before = window.partition_point(|(row, _)| row < key);
-    rows.split_at(before).1
+    rows.count_below(key, next..rows.len().min(next + step))
 }
 
 fn exists(load: &Load, key: &Bytes) -> Error {

@@ -12,7 +12,9 @@ use storage::{
     Bytes, Direction, Durability, EngineId, Fault, FaultyEngine, KeyRange, MemoryEngine,
     MemoryMedium, SeparatePlacement, SharedPlacement,
 };
-use txn::{Fatality, Options, Savepoint, Step, Store, Timestamp, Timestamps, Transaction};
+use txn::{
+    Fatality, Options, Patching, Savepoint, Step, Store, Timestamp, Timestamps, Transaction,
+};
 
 const TABLE: TableId = TableId(1);
 
@@ -52,6 +54,20 @@ impl Fatality for Doom {
                 survives
             }
             _ => true,
+        }
+    }
+}
+
+/// Joins patches to rows; a row may be no longer than ten bytes.
+#[derive(Debug)]
+struct Joining;
+
+impl Patching for Joining {
+    fn apply(&self, _: TableId, row: Option<&[u8]>, patch: &[u8]) -> Result<Bytes, String> {
+        let joined = [row.unwrap_or_default(), patch].concat();
+        match joined.len() {
+            0..=10 => Ok(joined.into()),
+            _ => Err("it would be too long".to_owned()),
         }
     }
 }
@@ -177,6 +193,7 @@ impl Stage {
         let mut options = Options::new(placement, clock, Arc::new(SeededRandom::new(1)));
         options.timestamps = Some(Arc::new(Counting::default()));
         options.fatality = Arc::clone(&self.doom) as Arc<dyn Fatality>;
+        options.patching = Arc::new(Joining);
         options.ingest_rows_min = INGEST_ROWS_MIN;
         if let Some(max) = self.history_bytes_max {
             options.history_bytes_max = max;
@@ -280,6 +297,10 @@ impl Stage {
             }
             ["put", of, value] => {
                 txn.put(TABLE, key(of), Bytes::copy_from_slice(value.as_bytes()))?;
+                Ok(vec![])
+            }
+            ["patch", of, patch] => {
+                txn.patch(TABLE, key(of), Bytes::copy_from_slice(patch.as_bytes()))?;
                 Ok(vec![])
             }
             ["delete", of] => {
