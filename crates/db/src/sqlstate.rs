@@ -92,7 +92,13 @@ fn of_fault(fault: sql::Fault) -> &'static str {
 
 fn of_keys(error: &keys::Error) -> Option<&'static str> {
     match error {
-        keys::Error::TextInvalid { .. } => Some("22P02"),
+        keys::Error::TextInvalid { kind, .. } => Some(match kind {
+            keys::Type::Date
+            | keys::Type::Datetime
+            | keys::Type::Timestamp
+            | keys::Type::Interval => "22007",
+            _ => "22P02",
+        }),
         keys::Error::TypeUnknown { .. } | keys::Error::TypeInvalid { .. } => Some("42704"),
         keys::Error::KeyTooLong { .. } => Some("54000"),
         _ => None,

@@ -2,6 +2,8 @@
 //!
 //! Both executors read the same way, so both explain themselves with an [`Access`].
 
+use std::fmt;
+
 use keys::{format_key, prefix_upper_bound};
 use txn::{KeyRange, Reader};
 
@@ -39,15 +41,14 @@ pub(crate) enum AccessKind {
     Nothing,
 }
 
-impl AccessKind {
-    /// The kind in words.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Points => "point lookup",
             Self::Ranges => "range scan",
             Self::Full => "full scan",
             Self::Nothing => "no rows can qualify",
-        }
+        })
     }
 }
 

@@ -1,16 +1,22 @@
 //! Everything the fast path does not do: DataFusion over our tables.
 //!
 //! ```text
-//!   statement (syntax) ─► DataFusion: plan, optimise ─► physical plan
-//!                                                          │ leaf: one stream for each partition
-//!                                                          ▼
-//!             rows ◄─ batches of columns ◄──────────── Scan at the reader's snapshot
+//!   statement ─► phrases ─► DataFusion's plan ─► rewrite, typing ─► optimised, parameters open   kept
+//!                                                                        │ parameters
+//!                                                                        ▼
+//!   rows ◄─ batches of columns ◄─ streams ◄─ pieces of key ranges ◄─ physical plan, a copy a run
 //! ```
 //!
-//! Filters on key columns become key ranges ([`ranges`]), so only the partitions that can hold rows
-//! are read, and of them only those rows. Rows are decoded straight into columns, and only the
-//! columns that are asked for ([`columns`]). Each stream comes in key order and says so, so ordering
-//! by the key needs no sort.
+//! A statement is planned once and run many times ([`planned`]): a plan holds no reader and no values.
+//! Both come with each run ([`context`], [`parameters`]), and only then are filters on key columns turned
+//! into key ranges ([`ranges`]) and the ranges into pieces that the streams of a scan share ([`scan`],
+//! [`pieces`]). Rows are decoded straight into columns, and only the columns that are asked for
+//! ([`decode`]). Each stream comes in key order and says so, so ordering by the key needs no sort, and
+//! none backwards either ([`backwards`]).
+//!
+//! DataFusion computes as Arrow does, which wraps and cuts; arithmetic, casts and sums are ours instead
+//! ([`typing`], [`checked`], [`sums`]). Its words for errors become our errors with PostgreSQL's codes
+//! ([`refusals`]).
 
 mod backwards;
 mod checked;
@@ -34,9 +40,15 @@ mod results;
 mod rewrite;
 mod scan;
 mod sums;
+#[cfg(test)]
+mod tests;
 mod titles;
 mod typing;
 
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "EXPLAIN shows plans with it")
+)]
 pub(crate) use explain::PlanNode;
 pub(crate) use planned::{PlannedQuery, QueryRows};
 pub(crate) use queries::Queries;

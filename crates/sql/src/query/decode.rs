@@ -24,8 +24,8 @@ const UUID_BYTES: i32 = 16;
 /// Where a wanted column lies in storage.
 #[derive(Clone, Debug)]
 enum Source {
-    /// The n-th column of the key.
-    Key(usize),
+    /// The key.
+    Key,
     /// The n-th slot of the row, and what rows have there that are older than it.
     Rest(usize, Value),
 }
@@ -58,7 +58,7 @@ impl Wanted {
                     if let Some(outputs) = key_outputs.get_mut(index) {
                         outputs.push(sources.len());
                     }
-                    Source::Key(index)
+                    Source::Key
                 }
                 None => {
                     let missing = table.missing(*position).clone();

@@ -11,6 +11,7 @@ use crate::access::Access;
 
 /// One part of a plan.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "EXPLAIN shows plans with it"))]
 pub(crate) struct PlanNode {
     /// What it is, such as `Filter`.
     pub(crate) name: String,

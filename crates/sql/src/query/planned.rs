@@ -14,6 +14,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
@@ -60,6 +61,8 @@ struct Inner {
     parameters: Vec<Option<Type>>,
     /// The optimised plan, if it serves every run.
     kept: Option<(SessionState, LogicalPlan)>,
+    /// Whether a physical plan can be made only with the values of a run.
+    needs_values: AtomicBool,
     shelf: Mutex<Vec<Copy>>,
 }
 
@@ -96,14 +99,11 @@ impl PlannedQuery {
             columns,
             parameters,
             kept: None,
+            needs_values: AtomicBool::new(false),
             shelf: Mutex::default(),
         };
         if only_our_tables(&optimised) {
-            // A plan that needs a value to be made fails here, and is made with values at each run.
-            if let Ok(copy) = new_copy(&state, &optimised).await {
-                inner.shelf.get_mut().push(copy);
-                inner.kept = Some((state, optimised));
-            }
+            inner.kept = Some((state, optimised));
         }
         Ok(Self {
             inner: Arc::new(inner),
@@ -151,6 +151,7 @@ impl PlannedQuery {
     }
 
     /// How it would be run.
+    #[cfg_attr(not(test), expect(dead_code, reason = "EXPLAIN shows plans with it"))]
     pub(crate) async fn explain(&self, reader: &Reader, given: Given<'_>) -> Result<PlanNode> {
         let copy = self.copy(reader, given).await?;
         let tree = explain::tree(&copy.plan, reader);
@@ -158,25 +159,29 @@ impl PlannedQuery {
         tree
     }
 
+    /// How many copies of its plan lie idle.
+    #[cfg(test)]
+    pub(crate) fn copies(&self) -> usize {
+        self.inner.shelf.lock().len()
+    }
+
     /// A plan that nobody else runs, with the values of this run in its slot.
     async fn copy(&self, reader: &Reader, given: Given<'_>) -> Result<Copy> {
         let inner = &self.inner;
         let values = values(given, &inner.parameters)?;
         let idle = inner.shelf.lock().pop();
-        let copy = match (idle, &inner.kept) {
-            (Some(copy), _) => copy,
-            (None, Some((state, plan))) => new_copy(state, plan).await.map_err(ours)?,
-            (None, None) => {
-                let state = inner.queries.state(&inner.catalog, reader);
-                let plan = queries::logical(&state, &inner.query, &inner.hints).await?;
-                let plan = rewrite::with_values(plan, &values).map_err(ours)?;
-                let plan = state.create_physical_plan(&plan).await.map_err(ours)?;
-                Copy {
-                    plan,
-                    slot: Slot::default(),
-                    keeps: false,
-                }
-            }
+        let mut copy = idle;
+        if copy.is_none()
+            && !inner.needs_values.load(Ordering::Relaxed)
+            && let Some((state, plan)) = &inner.kept
+        {
+            copy = new_copy(state, plan).await.ok();
+            // A plan that needs a value to be made has failed, and will each time.
+            inner.needs_values.store(copy.is_none(), Ordering::Relaxed);
+        }
+        let copy = match copy {
+            Some(copy) => copy,
+            None => inner.copy_with(reader, &values).await?,
         };
         copy.slot.set(Some(Arc::new(values)));
         Ok(copy)
@@ -184,6 +189,19 @@ impl PlannedQuery {
 }
 
 impl Inner {
+    /// A plan for these values only.
+    async fn copy_with(&self, reader: &Reader, values: &Values) -> Result<Copy> {
+        let state = self.queries.state(&self.catalog, reader);
+        let plan = queries::logical(&state, &self.query, &self.hints).await?;
+        let plan = rewrite::with_values(plan, values).map_err(ours)?;
+        let plan = state.create_physical_plan(&plan).await.map_err(ours)?;
+        Ok(Copy {
+            plan,
+            slot: Slot::default(),
+            keeps: false,
+        })
+    }
+
     fn put_back(&self, mut copy: Copy) {
         copy.slot.set(None);
         if !copy.keeps || self.shelf.lock().len() >= COPIES_MAX {

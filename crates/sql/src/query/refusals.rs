@@ -5,7 +5,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::SchemaError;
+use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use keys::Type;
 
@@ -35,8 +35,9 @@ pub(crate) fn ours(error: DataFusionError) -> Error {
         DataFusionError::ResourcesExhausted(_) => Error::OutOfMemory {
             limit_bytes: super::memory::QUERY_BYTES_MAX,
         },
+        DataFusionError::NotImplemented(what) if what.starts_with(NO_PHYSICAL) => planning(&what),
         DataFusionError::NotImplemented(what) => Error::Unsupported {
-            what: first_line(&what).to_owned(),
+            what: first_line(&what).trim_end_matches(NOT_YET).to_owned(),
         },
         other => planning(&other.strip_backtrace()),
     }
@@ -89,6 +90,13 @@ fn schema(error: &SchemaError) -> Error {
         SchemaError::FieldNotFound {
             field,
             valid_fields,
+        } if unknown_table(field, valid_fields).is_some() => Error::NoSuchTable {
+            name: unknown_table(field, valid_fields).unwrap_or_default(),
+            nearest: None,
+        },
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
         } => Error::UnknownColumn {
             column: field.flat_name(),
             nearest: nearest(&field.name, valid_fields.iter().map(|one| &one.name)).cloned(),
@@ -100,6 +108,17 @@ fn schema(error: &SchemaError) -> Error {
         }
         other => query(other.to_string()),
     }
+}
+
+/// The table that a column is said to be of, if the query does not read it.
+fn unknown_table(field: &Column, valid: &[Column]) -> Option<String> {
+    let table = field.relation.as_ref()?.table();
+    let known = valid.iter().any(|one| {
+        one.relation
+            .as_ref()
+            .is_some_and(|other| other.table() == table)
+    });
+    (!known).then(|| table.to_owned())
 }
 
 fn arrow(error: &ArrowError) -> Error {
@@ -161,24 +180,83 @@ fn type_named(name: &str) -> Option<Type> {
         .find(|kind| arrow(kind).to_string() == name)
 }
 
+/// How DataFusion says that it cannot run a subquery.
+const NO_PHYSICAL: &str = "Physical plan does not support logical expression";
+
+/// How some of its refusals end, and ours do.
+const NOT_YET: &str = " is not supported yet";
+
 /// Beginnings of what DataFusion says, and what is wrong then.
-const BEGINNINGS: [(&str, Fault); 14] = [
-    ("Column in SELECT must be in GROUP BY", Fault::Grouping),
-    ("Column in HAVING must be in GROUP BY", Fault::Grouping),
-    ("Column in ORDER BY must be in GROUP BY", Fault::Grouping),
-    ("Aggregate functions are not allowed", Fault::Grouping),
-    ("Cannot create filter with non-boolean", Fault::Type),
-    ("Expected LIMIT to be", Fault::Type),
-    ("Order by column out of bounds", Fault::Position),
-    ("Cannot find column with position", Fault::Position),
-    ("SELECT DISTINCT ON expressions", Fault::Position),
-    ("UNION queries have different", Fault::Syntax),
-    ("Too many columns!", Fault::Syntax),
-    ("LIMIT must be >= 0", Fault::Limit),
-    ("OFFSET must be >=", Fault::Limit),
+const BEGINNINGS: [(&str, Fault, &str); 14] = [
+    (
+        "Column in SELECT must be in GROUP BY",
+        Fault::Grouping,
+        "a column of SELECT is neither in GROUP BY nor in an aggregate function",
+    ),
+    (
+        "Column in HAVING must be in GROUP BY",
+        Fault::Grouping,
+        "a column of HAVING is neither in GROUP BY nor in an aggregate function",
+    ),
+    (
+        "Column in ORDER BY must be in GROUP BY",
+        Fault::Grouping,
+        "a column of ORDER BY is neither in GROUP BY nor in an aggregate function",
+    ),
+    (
+        "Aggregate functions are not allowed",
+        Fault::Grouping,
+        "WHERE cannot use an aggregate function: write it in HAVING",
+    ),
+    (
+        "Cannot create filter with non-boolean",
+        Fault::Type,
+        "a condition is true or false, and this one is neither",
+    ),
+    (
+        "Expected LIMIT to be",
+        Fault::Type,
+        "LIMIT and OFFSET are whole numbers",
+    ),
+    (
+        "Order by column out of bounds",
+        Fault::Position,
+        "ORDER BY names a column by a number that SELECT does not have",
+    ),
+    (
+        "Cannot find column with position",
+        Fault::Position,
+        "GROUP BY names a column by a number that SELECT does not have",
+    ),
+    (
+        "SELECT DISTINCT ON expressions",
+        Fault::Position,
+        "ORDER BY has to begin with the columns of DISTINCT ON",
+    ),
+    (
+        "UNION queries have different",
+        Fault::Syntax,
+        "both sides of UNION need the same number of columns",
+    ),
+    (
+        "Too many columns!",
+        Fault::Syntax,
+        "a subquery of IN gives one column, this one gives more",
+    ),
+    (
+        "LIMIT must be >= 0",
+        Fault::Limit,
+        "LIMIT must not be negative",
+    ),
+    (
+        "OFFSET must be >=",
+        Fault::Limit,
+        "OFFSET must not be negative",
+    ),
     (
         "Scalar subquery returned more than one row",
         Fault::Cardinality,
+        "a subquery that stands for a value gave more than one row",
     ),
 ];
 
@@ -212,7 +290,7 @@ fn planning(words: &str) -> Error {
             nearest: None,
         };
     }
-    if what.starts_with("Physical plan does not support logical expression") {
+    if what.starts_with(NO_PHYSICAL) {
         let what = "a correlated subquery of this form".to_owned();
         return Error::Unsupported { what };
     }
@@ -223,9 +301,10 @@ fn planning(words: &str) -> Error {
         let what = "minus needs a number with a sign: cast it first".to_owned();
         return refused(Fault::Operator, what);
     }
-    for (beginning, fault) in BEGINNINGS {
+    for (beginning, fault, sentence) in BEGINNINGS {
         if what.starts_with(beginning) {
-            return refused(fault, short(what, fault));
+            let named = grouped_column(what).filter(|_| fault == Fault::Grouping);
+            return refused(fault, named.unwrap_or_else(|| sentence.to_owned()));
         }
     }
     query(first_line(what).to_owned())
@@ -235,14 +314,11 @@ fn first_line(what: &str) -> &str {
     what.lines().next().unwrap_or_default()
 }
 
-/// The part that helps.
-fn short(what: &str, fault: Fault) -> String {
-    let line = first_line(what);
-    if fault == Fault::Grouping
-        && let Some((_, rest)) = line.split_once("column \"")
-        && let Some((column, _)) = rest.split_once('"')
-    {
-        return format!("column `{column}` is neither in GROUP BY nor in an aggregate function");
-    }
-    line.to_owned()
+/// Which column it is that is outside of its group.
+fn grouped_column(what: &str) -> Option<String> {
+    let (_, rest) = what.split_once("column \"")?;
+    let (column, _) = rest.split_once('"')?;
+    Some(format!(
+        "column `{column}` is neither in GROUP BY nor in an aggregate function"
+    ))
 }

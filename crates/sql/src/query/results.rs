@@ -157,6 +157,10 @@ pub(crate) fn value_at(array: &ArrayRef, index: usize, kind: Type) -> Result<Val
             };
             Value::Uuid(bytes.try_into().map_err(|_| odd())?)
         }
+        (Type::Utf8, DataType::List(element)) => {
+            let list = array.as_list::<i32>().value(index);
+            Value::Utf8(list_text(&list, kind_of(element))?.into())
+        }
         (Type::Utf8, _) => {
             let shown = ArrayFormatter::try_new(array, &FormatOptions::default());
             let shown = shown.map_err(|error| Error::Internal {
@@ -165,4 +169,30 @@ pub(crate) fn value_at(array: &ArrayRef, index: usize, kind: Type) -> Result<Val
             Value::Utf8(shown.value(index).to_string().into())
         }
     })
+}
+
+/// A list as PostgreSQL writes one: `{1,2}`.
+fn list_text(list: &ArrayRef, kind: Type) -> Result<String> {
+    let list = plain(list, kind)?;
+    let mut text = String::from("{");
+    for index in 0..list.len() {
+        if index > 0 {
+            text.push(',');
+        }
+        let value = value_or_null(&list, index, kind)?;
+        let shown = value.to_string();
+        let quoted = !value.is_null()
+            && (shown.is_empty()
+                || shown.eq_ignore_ascii_case("null")
+                || shown.contains(['{', '}', ',', '"', '\\', ' ']));
+        match quoted {
+            true => {
+                let escaped = shown.replace('\\', "\\\\").replace('"', "\\\"");
+                text.push_str(&format!("\"{escaped}\""));
+            }
+            false => text.push_str(&shown),
+        }
+    }
+    text.push('}');
+    Ok(text)
 }

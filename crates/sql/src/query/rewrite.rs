@@ -129,7 +129,7 @@ fn one(expr: Expr, kinds: &[Option<Type>]) -> Transformed<Expr> {
 /// The types of `$1`, `$2`, …, where the plan tells.
 pub(crate) fn parameter_types(plan: &LogicalPlan) -> DataFusionResult<Vec<Option<Type>>> {
     let mut kinds: Vec<Option<Type>> = Vec::new();
-    let mut note = |placeholder: &Placeholder| {
+    let mut note = |placeholder: &Placeholder, limit: bool| {
         let Some(index) = number(&placeholder.id) else {
             return;
         };
@@ -140,18 +140,22 @@ pub(crate) fn parameter_types(plan: &LogicalPlan) -> DataFusionResult<Vec<Option
             && !field.data_type().is_null()
         {
             place.get_or_insert(results::kind_of(field));
+        } else if limit && let Some(place) = kinds.get_mut(index) {
+            place.get_or_insert(Type::Int64);
         }
     };
     plan.apply_with_subqueries(|node| {
+        let limit = matches!(node, LogicalPlan::Limit(_));
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 match expr {
-                    Expr::Placeholder(placeholder) => note(placeholder),
+                    Expr::Placeholder(placeholder) => note(placeholder, limit),
                     // `$1::bigint` says what it is.
                     Expr::Cast(cast) => {
                         if let Expr::Placeholder(placeholder) = cast.expr.as_ref() {
                             let field = Some(Arc::clone(&cast.field));
-                            note(&Placeholder::new_with_field(placeholder.id.clone(), field));
+                            let typed = Placeholder::new_with_field(placeholder.id.clone(), field);
+                            note(&typed, limit);
                         }
                     }
                     _ => {}

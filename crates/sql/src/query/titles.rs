@@ -83,9 +83,6 @@ pub(crate) fn title(expr: &ast::Expr) -> Option<String> {
         ast::Expr::Exists { .. } => Some("exists".to_owned()),
         ast::Expr::Array(_) => Some("array".to_owned()),
         ast::Expr::Subquery(query) => titles(query).into_iter().next().flatten(),
-        ast::Expr::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => {
-            Some("bool".to_owned())
-        }
         _ => Some("?column?".to_owned()),
     }
 }

@@ -163,7 +163,17 @@ fn arithmetic(
         return Ok(Err((left, right)));
     };
     let (left, right) = match (untyped(&left), untyped(&right)) {
-        (true, true) => (natural(left), natural(right)),
+        (true, true) => {
+            let (left, right) = (natural(left), natural(right));
+            let kinds = (known(&left, schema), known(&right, schema));
+            let left = kinds
+                .1
+                .map_or(Ok(left.clone()), |kind| beside_number(left, kind))?;
+            let right = kinds
+                .0
+                .map_or(Ok(right.clone()), |kind| beside_number(right, kind))?;
+            (left, right)
+        }
         (true, false) => (beside_number(left, right_kind)?, right),
         (false, true) => (left, beside_number(right, left_kind)?),
         (false, false) => (left, right),
