@@ -143,6 +143,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::Unsupported { .. }
         | sql::Error::Syntax(_)
         | sql::Error::DivisionByZero
+        | sql::Error::CopyTooLarge { .. }
         | sql::Error::Query { .. }
         | sql::Error::OutOfMemory { .. }
         | sql::Error::Refused { .. }

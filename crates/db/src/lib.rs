@@ -58,7 +58,10 @@ pub use error::{Error, Kind, Result};
 pub use keys::{Decimal, Type, Value};
 pub use range::Range;
 pub use reads::{Row, Rows, Snapshot};
-pub use session::{Notice, Reply, ReplyRows, Session, TransactionState};
+pub use session::{
+    Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Reply, ReplyRows, Session,
+    TransactionState,
+};
 pub use sql::{Column, Prepared, ResultColumn, Schema, Table};
 pub use syntax::Statement;
 pub use transaction::Transaction;

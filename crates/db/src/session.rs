@@ -18,6 +18,11 @@
 //! said BEGIN. BEGIN inside a block makes it a transaction that outlives the block; a statement that
 //! changes tables commits what came before it.
 
+mod copy;
+mod named;
+mod set;
+mod settings;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,10 +30,14 @@ use keys::{Type, Value};
 use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn};
 use syntax::Statement;
 use syntax::statement::Kind as Asks;
-use syntax::statement::{Reset, Set, Show};
+use syntax::statement::Show;
 use txn::{Durability, Savepoint};
 
+use self::set::{read_only, show_columns};
+use self::settings::Settings;
 use crate::{Database, Error, Kind, Result, Row};
+
+pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 
 /// Where a session stands between statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,23 +103,49 @@ pub(crate) enum SessionError {
     Definition,
     #[error("the transaction is read only")]
     ReadOnly,
+    #[error("DISCARD ALL runs outside of transactions: COMMIT first")]
+    Discard,
     #[error("{command} is for transactions: BEGIN first")]
     NoTransaction { command: &'static str },
     #[error("there is no savepoint `{name}`")]
     NoSavepoint { name: String },
     #[error("there is no setting `{name}`")]
     NoSetting { name: String },
+    #[error("prepared statement `{name}` does not exist")]
+    NoStatement { name: String },
+    #[error("prepared statement `{name}` exists already: DEALLOCATE it first")]
+    StatementExists { name: String },
+    #[error("more than {limit} prepared statements in one session: DEALLOCATE some")]
+    TooManyStatements { limit: usize },
+    #[error("the prepared statement has {expected} parameters, and {given} were given")]
+    ParameterCount { expected: usize, given: usize },
+    #[error("setting `{name}` cannot be changed")]
+    SettingFixed { name: String },
+    #[error("setting `{name}` cannot be `{value}`: {reason}")]
+    SettingValue {
+        name: String,
+        value: String,
+        reason: &'static str,
+    },
+    #[error("{reason}")]
+    CopyOption { reason: String },
 }
 
 impl SessionError {
     pub(crate) fn sqlstate(&self) -> &'static str {
         match self {
             Self::Failed => "25P02",
-            Self::Definition => "25001",
+            Self::Definition | Self::Discard => "25001",
             Self::ReadOnly => "25006",
             Self::NoTransaction { .. } => "25P01",
             Self::NoSavepoint { .. } => "3B001",
             Self::NoSetting { .. } => "42704",
+            Self::NoStatement { .. } => "26000",
+            Self::StatementExists { .. } => "42P05",
+            Self::TooManyStatements { .. } => "53400",
+            Self::ParameterCount { .. } => "42601",
+            Self::SettingFixed { .. } => "55P02",
+            Self::SettingValue { .. } | Self::CopyOption { .. } => "22023",
         }
     }
 }
@@ -125,8 +160,11 @@ impl From<SessionError> for Error {
 pub struct Session {
     database: Arc<Database>,
     transaction: Option<Open>,
-    settings: BTreeMap<String, String>,
+    settings: Settings,
     notices: Vec<Notice>,
+    /// What PREPARE made, by name.
+    named: BTreeMap<String, Prepared>,
+    deallocated: Vec<String>,
 }
 
 /// A transaction between BEGIN and COMMIT.
@@ -139,36 +177,29 @@ struct Open {
     block: bool,
 }
 
-/// What the settings are until somebody changes them.
-const SETTINGS: &[(&str, &str)] = &[
-    ("application_name", ""),
-    ("client_encoding", "UTF8"),
-    ("datestyle", "ISO, MDY"),
-    ("default_transaction_isolation", "serializable"),
-    ("enable_fast_path", "on"),
-    ("extra_float_digits", "1"),
-    ("integer_datetimes", "on"),
-    ("search_path", "\"$user\", public"),
-    ("server_encoding", "UTF8"),
-    ("server_version", "15.0"),
-    ("standard_conforming_strings", "on"),
-    ("synchronous_commit", "on"),
-    ("timezone", "UTC"),
-    ("transaction_isolation", "serializable"),
-];
-
 impl Session {
     /// A new conversation.
     pub fn new(database: Arc<Database>) -> Self {
-        let settings = SETTINGS
-            .iter()
-            .map(|(name, value)| ((*name).into(), (*value).into()));
         Self {
             database,
             transaction: None,
-            settings: settings.collect(),
+            settings: Settings::default(),
             notices: Vec::new(),
+            named: BTreeMap::new(),
+            deallocated: Vec::new(),
         }
+    }
+
+    /// Takes what a client says of itself when it comes: `user`, settings by name, and `options` with
+    /// settings as on a command line.
+    pub fn start(&mut self, parameters: &BTreeMap<String, String>) -> Result<()> {
+        self.settings.start(parameters)
+    }
+
+    /// Settings that clients are told about and that changed since the last call; the first time all
+    /// of them.
+    pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
+        self.settings.take_reports()
     }
 
     /// Reads a text of any number of statements. Runs nothing, but text that is no statement fails an
@@ -186,11 +217,19 @@ impl Session {
         hints: &[Option<Type>],
     ) -> Result<Prepared> {
         if let Asks::Show(Show::Variable(name)) = &statement.kind {
-            let columns = vec![ResultColumn {
-                name: name.clone(),
-                kind: Type::Utf8,
-            }];
-            return Ok(Prepared::plain(statement, Some(columns.into())));
+            let columns = show_columns(name);
+            return Ok(Prepared::plain(statement, Some(columns)));
+        }
+        if let Asks::Other(other) = &statement.kind
+            && let Some(named) = self.named(other)?
+        {
+            let columns = named.columns().cloned();
+            return Ok(Prepared::plain(statement, columns));
+        }
+        let discard = matches!(&statement.kind, Asks::Query(query) if query.discard);
+        if let Asks::Copy(copy) = &statement.kind {
+            let checked = self.check_copy(copy);
+            checked.map_err(|error| self.failed(error))?;
         }
         if let Asks::Show(Show::CreateTable(_)) = &statement.kind {
             let columns = Executor::show_create_columns();
@@ -205,7 +244,11 @@ impl Session {
             .executor()
             .prepare(Arc::new(statement), reader, hints)
             .await;
-        prepared.map_err(|error| self.failed(error.into()))
+        let prepared = prepared.map_err(|error| self.failed(error.into()))?;
+        Ok(match discard {
+            true => prepared.without_rows(),
+            false => prepared,
+        })
     }
 
     /// Runs a prepared statement.
@@ -223,10 +266,18 @@ impl Session {
 
     /// Ends a block: commits what its statements did, or takes it all back if one of them failed.
     pub async fn end_block(&mut self) -> Result<()> {
-        match self.transaction.take_if(|open| open.block) {
-            Some(open) if !open.failed => self.finish(open.inner).await,
-            _ => Ok(()),
-        }
+        let Some(open) = self.transaction.take_if(|open| open.block) else {
+            return Ok(());
+        };
+        let ended = match open.failed {
+            true => {
+                self.settings.end(false);
+                return Ok(());
+            }
+            false => self.finish(open.inner).await,
+        };
+        self.settings.end(ended.is_ok());
+        ended
     }
 
     /// Where it stands.
@@ -257,12 +308,6 @@ impl Session {
     }
 
     async fn dispatch(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
-        let done = |command| {
-            Ok(Reply::Done {
-                command,
-                rows: None,
-            })
-        };
         let kind = &prepared.statement().kind;
         let ends = matches!(
             kind,
@@ -272,12 +317,16 @@ impl Session {
             return Err(SessionError::Failed.into());
         }
         match kind {
-            Asks::Begin(modes) => self.begin(modes.read_only.unwrap_or(false)),
+            Asks::Begin(modes) => {
+                let default = self.settings.is_on("default_transaction_read_only");
+                self.begin(read_only(modes).unwrap_or(default))
+            }
             Asks::Commit { .. } => self.commit().await,
             Asks::Rollback { .. } => {
                 if self.transaction.take().is_none() {
                     self.warn("25P01", "there is no transaction in progress");
                 }
+                self.settings.end(false);
                 done("ROLLBACK")
             }
             Asks::Savepoint(name) => {
@@ -305,8 +354,10 @@ impl Session {
             Asks::Set(set) => self.set(set),
             Asks::Show(show) => self.show(show),
             Asks::Reset(reset) => self.reset(reset),
-            Asks::Discard(_) => done("DISCARD ALL"),
+            Asks::Discard(what) => self.discard(*what),
             Asks::Vacuum(_) => done("VACUUM"),
+            Asks::Other(statement) if let Some(command) = overlooked(statement) => done(command),
+            Asks::Other(statement) if let Some(reply) = self.by_name(statement).await? => Ok(reply),
             _ => self.run(prepared, parameters).await,
         }
     }
@@ -316,6 +367,12 @@ impl Session {
         let database = Arc::clone(&self.database);
         let executor = database.executor();
         let statement = prepared.statement();
+        if !matches!(statement.kind, Asks::Query(_))
+            && self.transaction.is_none()
+            && self.settings.is_on("default_transaction_read_only")
+        {
+            return Err(SessionError::ReadOnly.into());
+        }
         if Executor::is_definition(statement) {
             self.end_block().await?;
             if self.transaction.is_none() {
@@ -326,10 +383,7 @@ impl Session {
                 return Err(SessionError::Definition.into());
             }
         }
-        let fast = self
-            .settings
-            .get("enable_fast_path")
-            .is_none_or(|value| value != "off");
+        let fast = self.settings.is_on("enable_fast_path");
         let is_query = matches!(statement.kind, Asks::Query(_));
         if let Some(open) = &mut self.transaction {
             if open.read_only && !is_query {
@@ -338,14 +392,14 @@ impl Session {
             let fresh = executor.refreshed(prepared, open.inner.reader()).await?;
             let prepared = fresh.as_ref().unwrap_or(prepared);
             let answer = executor.run(&mut open.inner, prepared, parameters, fast);
-            return Ok(answer.await?.into());
+            return reply(answer.await?, statement).await;
         }
         if is_query {
             let reader = database.store.view().reader();
             let fresh = executor.refreshed(prepared, reader.clone()).await?;
             let prepared = fresh.as_ref().unwrap_or(prepared);
             let rows = executor.select(reader, prepared, parameters, fast).await?;
-            return Ok(Answer::Rows(rows).into());
+            return reply(Answer::Rows(rows), statement).await;
         }
         let mut transaction = database.store.begin();
         let fresh = executor.refreshed(prepared, transaction.reader()).await?;
@@ -378,9 +432,14 @@ impl Session {
         }
         let command = match self.transaction.take() {
             None => "COMMIT",
-            Some(open) if open.failed => "ROLLBACK",
+            Some(open) if open.failed => {
+                self.settings.end(false);
+                "ROLLBACK"
+            }
             Some(open) => {
-                self.finish(open.inner).await?;
+                let ended = self.finish(open.inner).await;
+                self.settings.end(ended.is_ok());
+                ended?;
                 "COMMIT"
             }
         };
@@ -392,7 +451,7 @@ impl Session {
 
     /// Commits, without holding up the thread's other work while the disk syncs.
     async fn finish(&self, transaction: txn::Transaction) -> Result<()> {
-        let asked = self.settings.get("synchronous_commit").map(String::as_str);
+        let asked = self.settings.get("synchronous_commit");
         let durability = if asked == Some("off") {
             Durability::Buffered
         } else {
@@ -414,73 +473,43 @@ impl Session {
             text: text.to_owned(),
         });
     }
+}
 
-    fn set(&mut self, set: &Set) -> Result<Reply> {
-        match set {
-            Set::Variable { name, value, .. } => {
-                let default = || SETTINGS.iter().find(|(known, _)| known == name);
-                let value = match value {
-                    Some(values) => values.join(", "),
-                    None => default().map_or(String::new(), |(_, value)| (*value).to_owned()),
-                };
-                self.settings.insert(name.to_lowercase(), value);
+fn done(command: &'static str) -> Result<Reply> {
+    Ok(Reply::Done {
+        command,
+        rows: None,
+    })
+}
+
+/// The answer to a statement; DISCARD SELECT works out its rows and sends none.
+async fn reply(answer: Answer, statement: &Statement) -> Result<Reply> {
+    match (answer, &statement.kind) {
+        (Answer::Rows(mut rows), Asks::Query(query)) if query.discard => {
+            while let Some(batch) = rows.next().await {
+                batch?;
             }
-            Set::Transaction {
-                session: false,
-                modes,
-            } => {
-                let read_only = modes.read_only;
-                if let (Some(open), Some(read_only)) = (&mut self.transaction, read_only) {
-                    open.read_only = read_only;
-                }
-            }
-            Set::Transaction { .. } => {}
+            Ok(Reply::Done {
+                command: "SELECT",
+                rows: Some(0),
+            })
         }
-        Ok(Reply::Done {
-            command: "SET",
-            rows: None,
-        })
+        (answer, _) => Ok(answer.into()),
     }
+}
 
-    fn show(&self, show: &Show) -> Result<Reply> {
-        let name = match show {
-            Show::Variable(name) => name,
-            Show::CreateTable(name) => {
-                let rows = self.database.executor().show_create(name)?;
-                return Ok(Reply::Rows(ReplyRows { rows }));
-            }
-        };
-        let known = match name.as_str() {
-            "transaction isolation level" => "transaction_isolation",
-            "time zone" => "timezone",
-            other => other,
-        };
-        let value = self
-            .settings
-            .get(known)
-            .ok_or_else(|| SessionError::NoSetting { name: name.clone() })?;
-        let columns = vec![ResultColumn {
-            name: name.clone(),
-            kind: Type::Utf8,
-        }];
-        let rows = vec![vec![Value::from(value.as_str())]];
-        Ok(Reply::Rows(ReplyRows {
-            rows: AnswerRows::ready("SHOW", columns.into(), rows),
-        }))
-    }
-
-    fn reset(&mut self, reset: &Reset) -> Result<Reply> {
-        for (name, value) in SETTINGS {
-            if matches!(reset, Reset::All) || matches!(reset, Reset::Variable(one) if one == name) {
-                self.settings
-                    .insert((*name).to_owned(), (*value).to_owned());
-            }
-        }
-        Ok(Reply::Done {
-            command: "RESET",
-            rows: None,
-        })
-    }
+/// The command of a statement that has nothing to do here, and that poolers send to be sure.
+fn overlooked(statement: &syntax::ast::Statement) -> Option<&'static str> {
+    use syntax::ast::{CloseCursor, Statement};
+    Some(match statement {
+        Statement::LISTEN { .. } => "LISTEN",
+        Statement::UNLISTEN { .. } => "UNLISTEN",
+        Statement::NOTIFY { .. } => "NOTIFY",
+        Statement::Close {
+            cursor: CloseCursor::All,
+        } => "CLOSE CURSOR ALL",
+        _ => return None,
+    })
 }
 
 impl Open {

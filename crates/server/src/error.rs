@@ -116,6 +116,28 @@ pub enum Error {
         limit: usize,
     },
 
+    /// Bytes of a copy that do not follow its form.
+    #[error("{reason}")]
+    CopyFormat {
+        /// What is wrong with them.
+        reason: &'static str,
+    },
+    /// A row of a copy that cannot be taken.
+    #[error("{source} (COPY {table}, line {line}{column})")]
+    CopyPlace {
+        /// The table.
+        table: String,
+        /// Which line, or which row of the binary form, counted from one.
+        line: u64,
+        /// Which column, after a comma, if it is about one.
+        column: String,
+        /// What is wrong.
+        source: Box<Error>,
+    },
+    /// The client gave up in the middle of a copy.
+    #[error("COPY was given up by the client: {0}")]
+    CopyFailed(String),
+
     /// The client asked to stop the statement.
     #[error("statement cancelled at the client's request")]
     Cancelled,
@@ -125,6 +147,9 @@ pub enum Error {
     /// The client took too long to say who it is.
     #[error("no whole start-up message came within {0} seconds")]
     StartupTimeout(u64),
+    /// A client that asks for settings it cannot have.
+    #[error("{0}")]
+    Startup(db::Error),
     /// All places are taken.
     #[error("{limit} connections are open already, which is the limit: try again later")]
     TooManyConnections {
@@ -150,6 +175,20 @@ pub enum Error {
         address: String,
         /// Why not.
         source: io::Error,
+    },
+    /// No server answers at a URL, or it turns us away.
+    #[error("cannot connect to {url}: {source}")]
+    Connect {
+        /// The URL as given.
+        url: String,
+        /// Why not.
+        source: tokio_postgres::Error,
+    },
+    /// What the server at the other end said.
+    #[error("{message}")]
+    Server {
+        /// Its message, and the place it is about.
+        message: String,
     },
     /// A file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
@@ -188,6 +227,7 @@ impl Error {
     pub fn sqlstate(&self) -> &'static str {
         match self {
             Self::Database(error)
+            | Self::Startup(error)
             | Self::At { source: error, .. }
             | Self::Statement { source: error, .. } => error.sqlstate(),
             Self::TextValue(_) => "22P02",
@@ -208,12 +248,16 @@ impl Error {
             Self::SeveralStatements(_) => "42601",
             Self::ParameterUnbound => "42P02",
             Self::TooMany { .. } => "53400",
-            Self::Cancelled => "57014",
+            Self::CopyFormat { .. } => "22P04",
+            Self::CopyPlace { source, .. } => source.sqlstate(),
+            Self::Cancelled | Self::CopyFailed(_) => "57014",
             Self::ClientGone => "08006",
             Self::StartupTimeout(_) => "08P01",
             Self::TooManyConnections { .. } => "53300",
             Self::Stopping => "57P01",
             Self::Open { .. }
+            | Self::Connect { .. }
+            | Self::Server { .. }
             | Self::Listen { .. }
             | Self::File { .. }
             | Self::CommandUnknown(_)
@@ -230,10 +274,16 @@ impl Error {
                 | Self::MessageUnknown(_)
                 | Self::MessageLength { .. }
                 | Self::ClientGone
+                | Self::Startup(_)
                 | Self::StartupTimeout(_)
                 | Self::TooManyConnections { .. }
                 | Self::Stopping
         )
+    }
+
+    /// Whether it is about the form of a copy and not about one value.
+    pub(crate) fn is_copy_format(&self) -> bool {
+        matches!(self, Self::CopyFormat { .. })
     }
 
     /// Which character of the text it is about, counted from one.

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use server::serve::{DATA_DEFAULT, PG_DEFAULT};
-use server::{Error, serve, shell};
+use server::shell::{self, Place};
+use server::{Error, serve};
 
 /// EvenKeel, a database of sorted, range-partitioned tables that keeps its load even.
 ///
@@ -37,13 +38,16 @@ enum Command {
         #[arg(long, value_name = "N")]
         connections_max: Option<usize>,
     },
-    /// Run SQL on a data directory that no server has open
+    /// Run SQL on a data directory that no server has open, or on a server
     ///
     /// Without -c and -f it asks for statements at the terminal, or reads them from a pipe.
     Sql {
         /// The directory of the data; made if it does not exist
         #[arg(long, value_name = "DIR", default_value = DATA_DEFAULT)]
         data: PathBuf,
+        /// The server to talk to instead, such as postgres://ada@127.0.0.1:5433/boats
+        #[arg(long, value_name = "URL", conflicts_with = "data")]
+        url: Option<String>,
         /// Run these statements and exit; may be given several times
         #[arg(short = 'c', value_name = "SQL")]
         command: Vec<String>,
@@ -63,9 +67,13 @@ fn main() -> ExitCode {
         }) => serve::serve(&data, &pg, connections_max),
         Some(Command::Sql {
             data,
+            url,
             command,
             file,
-        }) => shell::run(&data, &command, &file),
+        }) => {
+            let place = url.as_deref().map_or(Place::Data(&data), Place::Url);
+            shell::run(place, &command, &file)
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

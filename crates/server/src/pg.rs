@@ -24,11 +24,12 @@
 //! # Limits
 //! Each is a constant beside the code that keeps it: connections and refusals ([`listener`]), bytes of
 //! a message (`frontend`), seconds to start up (`startup`), prepared statements and portals of a
-//! connection, bytes read ahead and gathered (`connection`, `channel`).
+//! connection, bytes read ahead and gathered (`connection`, `channel`), bytes of a row in a copy (`copy`).
 
 mod backend;
 mod channel;
 mod connection;
+mod copy;
 mod extended;
 pub mod frontend;
 pub mod listener;

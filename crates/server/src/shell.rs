@@ -8,11 +8,13 @@
 //!    completed by Tab)
 //! ```
 //!
-//! It opens the data directory itself, so no server may have it open. At a terminal an error ends the
-//! statement; anywhere else it ends the run, and the exit code is 1.
+//! It opens the data directory itself, so no server may have it open, or it talks to the server at a
+//! URL. At a terminal an error ends the statement; anywhere else it ends the run, and the exit code is
+//! 1.
 
 mod command;
 mod grid;
+mod remote;
 mod script;
 mod terminal;
 
@@ -27,18 +29,37 @@ use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
 use self::grid::{Align, Grid};
+use self::remote::Remote;
 use crate::{Error, Result, serve};
 
 /// Rows that are looked at to find how wide columns are; later ones are drawn as wide as they come.
 const ROWS_MEASURED_MAX: usize = 1_000;
 
+/// Where the tables are.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'p> {
+    /// In a directory that no server has open.
+    Data(&'p Path),
+    /// Behind the server at a URL.
+    Url(&'p str),
+}
+
 /// Runs `evenkeel sql`.
-pub fn run(data: &Path, commands: &[String], files: &[PathBuf]) -> Result<()> {
+pub fn run(place: Place<'_>, commands: &[String], files: &[PathBuf]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let database = serve::open(data)?;
-    let mut shell = Shell::new(runtime, database, io::stdout());
+    let peer = match place {
+        Place::Data(data) => Peer::local(serve::open(data)?),
+        Place::Url(url) => Peer::Remote(Remote::connect(&runtime, url)?),
+    };
+    let mut shell = Shell {
+        runtime,
+        peer,
+        out: io::stdout(),
+        timing: false,
+        interruptible: false,
+    };
     if !commands.is_empty() || !files.is_empty() {
         for command in commands {
             shell.read(command.as_bytes())?;
@@ -70,8 +91,7 @@ pub(crate) enum Next {
 /// A conversation in text.
 pub(crate) struct Shell<W> {
     runtime: Runtime,
-    database: Arc<Database>,
-    session: Session,
+    peer: Peer,
     out: W,
     /// Whether to say how long each statement took.
     timing: bool,
@@ -79,19 +99,42 @@ pub(crate) struct Shell<W> {
     interruptible: bool,
 }
 
-impl<W: Write> Shell<W> {
-    fn new(runtime: Runtime, database: Arc<Database>, out: W) -> Self {
-        let session = Session::new(Arc::clone(&database));
-        Self {
-            runtime,
-            database,
-            session,
-            out,
-            timing: false,
-            interruptible: false,
+/// Who answers.
+enum Peer {
+    /// The database itself.
+    Local {
+        database: Arc<Database>,
+        session: Box<Session>,
+    },
+    /// A server.
+    Remote(Remote),
+}
+
+impl Peer {
+    fn local(database: Arc<Database>) -> Self {
+        let session = Box::new(Session::new(Arc::clone(&database)));
+        Self::Local { database, session }
+    }
+
+    fn state(&self) -> TransactionState {
+        match self {
+            Self::Local { session, .. } => session.state(),
+            Self::Remote(remote) => remote.state,
         }
     }
 
+    fn take_notices(&mut self) -> Vec<String> {
+        match self {
+            Self::Local { session, .. } => {
+                let notices = session.take_notices().into_iter();
+                notices.map(|notice| notice.text).collect()
+            }
+            Self::Remote(remote) => remote.take_notices(),
+        }
+    }
+}
+
+impl<W: Write> Shell<W> {
     /// Runs a whole text, up to its end or the first error.
     fn read(&mut self, text: impl BufRead) -> Result<Next> {
         let mut pending = String::new();
@@ -121,8 +164,10 @@ impl<W: Write> Shell<W> {
     /// transaction.
     fn statements(&mut self, text: &str) -> Result<()> {
         let done = self.try_statements(text);
-        if done.is_err() {
-            self.session.fail();
+        if done.is_err()
+            && let Peer::Local { session, .. } = &mut self.peer
+        {
+            session.fail();
         }
         done
     }
@@ -131,36 +176,69 @@ impl<W: Write> Shell<W> {
         if script::is_blank(text) {
             return Ok(());
         }
-        for statement in self
-            .session
-            .parse(text)
-            .map_err(|error| located(error, text))?
-        {
-            let started = Instant::now();
-            let outcome = self.statement(statement);
-            for notice in self.session.take_notices() {
-                writeln!(io::stderr(), "warning: {}", notice.text)?;
+        let Peer::Local { session, .. } = &mut self.peer else {
+            for statement in script::statements(text) {
+                self.timed(|shell| shell.remote_statement(statement))?;
             }
-            match outcome {
+            return Ok(());
+        };
+        let parsed = session.parse(text);
+        for statement in parsed.map_err(|error| located(error, text))? {
+            match self.timed(|shell| shell.statement(statement)) {
                 Err(Error::Database(error)) => return Err(located(error, text)),
                 other => other?,
-            }
-            if self.timing {
-                let ms = started.elapsed().as_secs_f64() * 1e3;
-                writeln!(self.out, "Time: {ms:.3} ms")?;
             }
         }
         Ok(())
     }
 
+    /// Does something, and says what there is to say about it besides its answer.
+    fn timed(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let started = Instant::now();
+        let outcome = work(self);
+        for notice in self.peer.take_notices() {
+            writeln!(io::stderr(), "warning: {notice}")?;
+        }
+        outcome?;
+        if self.timing {
+            let ms = started.elapsed().as_secs_f64() * 1e3;
+            writeln!(self.out, "Time: {ms:.3} ms")?;
+        }
+        Ok(())
+    }
+
+    fn remote_statement(&mut self, statement: &str) -> Result<()> {
+        let Self {
+            runtime, peer, out, ..
+        } = self;
+        let Peer::Remote(remote) = peer else {
+            return Ok(());
+        };
+        let interruptible = self.interruptible;
+        let canceller = remote.canceller();
+        runtime.block_on(async {
+            let mut work = std::pin::pin!(remote.run(statement, out));
+            tokio::select! {
+                done = &mut work => return done,
+                _ = tokio::signal::ctrl_c(), if interruptible => {}
+            }
+            // It ends with the server's word that it was cancelled, or because it was done anyway.
+            let _ = canceller.cancel_query(tokio_postgres::NoTls).await;
+            work.await
+        })
+    }
+
     fn statement(&mut self, statement: db::Statement) -> Result<()> {
         let Self {
             runtime,
-            session,
+            peer,
             out,
             interruptible,
             ..
         } = self;
+        let Peer::Local { session, .. } = peer else {
+            return Ok(());
+        };
         let interruptible = *interruptible;
         runtime.block_on(async {
             let work = async {
@@ -189,7 +267,7 @@ impl<W: Write> Shell<W> {
 
     /// What to ask with: it shows whether a transaction is open.
     fn prompt(&self, pending: &str) -> &'static str {
-        match (self.session.state(), script::is_blank(pending)) {
+        match (self.peer.state(), script::is_blank(pending)) {
             (TransactionState::Idle, true) => "evenkeel=> ",
             (TransactionState::Open, true) => "evenkeel=*> ",
             (TransactionState::Failed, true) => "evenkeel=!> ",

@@ -241,6 +241,12 @@ pub enum Error {
     /// A prepared statement whose result looks different since a table changed.
     #[error("the tables of this prepared statement have changed: prepare it again")]
     Changed,
+    /// More rows in one COPY than are kept in memory.
+    #[error("the rows of one COPY may take {} MiB of memory: copy them in parts", limit >> 20)]
+    CopyTooLarge {
+        /// How many bytes they may take.
+        limit: usize,
+    },
     /// A row in storage that does not fit its table.
     #[error("row {key} of table `{table}` is damaged ({detail}): restore it from a backup")]
     Damaged {

@@ -100,6 +100,10 @@ impl Executor {
         &self.catalog
     }
 
+    pub(crate) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     /// What expressions may use.
     pub(crate) fn given<'g>(&'g self, parameters: &'g [Value]) -> Given<'g> {
         Given {
@@ -277,6 +281,16 @@ impl Executor {
             }
             (None, other) => return Err(unsupported(other)),
         };
+        Ok(AnswerRows {
+            columns: Arc::clone(rows.columns()),
+            source: Source::Query(rows),
+            command: "SELECT",
+        })
+    }
+
+    /// Runs a query through DataFusion, so that its rows come as they are sent.
+    pub async fn stream(&self, reader: Reader, query: &ast::Query) -> Result<AnswerRows> {
+        let rows = self.select_planned(reader, query, &[]).await?;
         Ok(AnswerRows {
             columns: Arc::clone(rows.columns()),
             source: Source::Query(rows),

@@ -12,6 +12,7 @@ mod arithmetic;
 mod cast;
 mod catalog;
 mod conditions;
+mod copy;
 mod ddl;
 mod default;
 mod error;
@@ -30,6 +31,7 @@ mod sequence;
 
 pub use cast::cast;
 pub use catalog::{Catalog, Table};
+pub use copy::{COPY_BYTES_MAX, CopyTarget, copy_query};
 pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use options::{ReadReplicas, TableOptions, Ttl};

@@ -23,7 +23,7 @@ use crate::query::PlannedQuery;
 
 pub(crate) use change::ChangePlan;
 pub(crate) use insert::InsertPlan;
-pub(crate) use rows::{delete_row, insert_row, replace_row};
+pub(crate) use rows::{delete_row, exists, insert_encoded, insert_row, replace_row};
 
 /// One run of a statement.
 #[derive(Clone, Copy)]

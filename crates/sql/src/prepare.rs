@@ -25,6 +25,8 @@ use crate::{Error, Executor, Result};
 #[derive(Clone, Debug)]
 pub struct Prepared {
     inner: Arc<Inner>,
+    /// Whether its rows are for nobody.
+    silent: bool,
 }
 
 #[derive(Debug)]
@@ -60,7 +62,15 @@ impl Prepared {
                 query: None,
                 generation: 0,
             }),
+            silent: false,
         }
+    }
+
+    /// The same statement, for a client that is not sent its rows.
+    #[must_use]
+    pub fn without_rows(mut self) -> Self {
+        self.silent = true;
+        self
     }
 
     /// What it was prepared from.
@@ -75,7 +85,7 @@ impl Prepared {
 
     /// What its rows look like, if it answers with rows.
     pub fn columns(&self) -> Option<&Arc<[ResultColumn]>> {
-        self.inner.columns.as_ref()
+        self.inner.columns.as_ref().filter(|_| !self.silent)
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -160,6 +170,7 @@ impl Executor {
                 query,
                 generation,
             }),
+            silent: false,
         })
     }
 

@@ -5,6 +5,7 @@
 //! goes to sqlparser whole.
 
 mod alter;
+mod copy;
 mod options;
 mod parameter;
 mod rows;
@@ -97,7 +98,7 @@ fn by_first_word(mut reader: Reader<'_>, word: &str) -> Result<Statement> {
         "insert" | "upsert" | "replace" => rows::insert(read)?,
         "update" => rows::update(read)?,
         "delete" => rows::delete(read)?,
-        "copy" => rows::copy(read)?,
+        "copy" => copy::copy(read)?,
         "create" if read.are("create table") => return table::create(reader),
         "create" if read.are("create index") || read.are("create unique index") => {
             create_index(read)?

@@ -17,7 +17,6 @@
 //!   FROM $q                        FROM `$q`                      a table named $q
 //!   x IN $list                     x IN ($list)                   a list of one parameter
 //!   `.sys/partition_stats`         sys.partition_stats            a name of two parts
-//!   COPY … (FREEZE on)             COPY … (FREEZE TRUE)           a switch
 //! ```
 //!
 //! `word::word(` is a call unless the second word is a type that takes parameters, so that
@@ -279,10 +278,6 @@ impl Rewriter<'_> {
             self.out.push(here);
             return 1;
         };
-        if let Some(switch) = self.copy_switch(at, &word) {
-            self.put(switch, span);
-            return 1;
-        }
         let qualified = is_token(self.previous(at), &Token::Period);
         let rewritten = if qualified {
             None
@@ -298,19 +293,6 @@ impl Rewriter<'_> {
             }
             1
         })
-    }
-
-    /// `FREEZE on` in COPY: sqlparser knows TRUE and FALSE only.
-    fn copy_switch(&self, at: usize, word: &str) -> Option<Token> {
-        let switch = is_word(self.previous(at), "freeze") || is_word(self.previous(at), "header");
-        if !switch || !is_word(self.get(0), "copy") {
-            return None;
-        }
-        match word.to_ascii_lowercase().as_str() {
-            "on" => Some(Token::make_keyword("TRUE")),
-            "off" => Some(Token::make_keyword("FALSE")),
-            _ => None,
-        }
     }
 
     fn module_call(&mut self, at: usize, word: &str) -> Option<usize> {

@@ -225,7 +225,29 @@ pub struct Copy {
     /// The other end.
     pub target: ast::CopyTarget,
     /// The options, older spellings (`COPY t FROM STDIN CSV HEADER`) included.
-    pub options: Vec<ast::CopyOption>,
+    pub options: Vec<CopyOption>,
+}
+
+/// An option of COPY.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopyOption {
+    /// Its name, in lower case.
+    pub name: String,
+    /// Its value.
+    pub value: CopyValue,
+}
+
+/// The value of an option of COPY.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CopyValue {
+    /// None, which means yes.
+    None,
+    /// A word, a number or a string.
+    Text(String),
+    /// Columns in parentheses.
+    Columns(Vec<Ident>),
+    /// `*`: every column.
+    All,
 }
 
 /// What COPY reads or writes.

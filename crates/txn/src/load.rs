@@ -41,6 +41,7 @@ use partitions::spaces::{META_SPACE, table_space};
 use partitions::{AccessKind, Counts, Delta, Map, Partition, TableId, counters_key};
 use storage::{Batch, Bytes, Durability, KeyRange, Pair};
 
+use crate::epochs::Expected;
 use crate::engines::Slot;
 use crate::footprint::{Footprints, Touch};
 use crate::plan::signed;
@@ -72,6 +73,7 @@ const HEAT_KEYS: usize = 16;
 /// Rows in the order of their keys, on their way into one engine.
 struct Load {
     table: TableId,
+    expected: Expected,
     rows: Rows,
     /// From the first key to the last.
     range: KeyRange,
@@ -104,6 +106,29 @@ impl Store {
     /// and an error that names a row that exists already or comes twice. Commits and reads go on
     /// meanwhile. The calling thread does all the work.
     pub fn load(self: &Arc<Self>, table: TableId, rows: Vec<Pair>) -> Result<Committed> {
+        self.load_expecting(table, None, rows)
+    }
+
+    /// The same, unless the table has left this epoch when the rows are to appear.
+    pub fn load_in_epoch(
+        self: &Arc<Self>,
+        table: TableId,
+        epoch: u64,
+        rows: Vec<Pair>,
+    ) -> Result<Committed> {
+        self.load_expecting(table, Some(epoch), rows)
+    }
+
+    fn load_expecting(
+        self: &Arc<Self>,
+        table: TableId,
+        epoch: Option<u64>,
+        rows: Vec<Pair>,
+    ) -> Result<Committed> {
+        let mut expected = Expected::default();
+        if let Some(epoch) = epoch {
+            expected.add(table, epoch);
+        }
         check_limits(&rows)?;
         let mut rows = Rows::new(rows);
         if let Some(key) = rows.twice().cloned() {
@@ -112,10 +137,11 @@ impl Store {
         for _ in 0..ATTEMPTS_MAX {
             let map = self.directory.map(table)?;
             let Some((slot, range)) = self.one_engine(&map, &rows)? else {
-                return self.insert_all(table, &rows);
+                return self.insert_all(table, epoch, &rows);
             };
             let load = Load {
                 table,
+                expected: expected.clone(),
                 rows,
                 range,
                 slot,
@@ -150,10 +176,18 @@ impl Store {
     }
 
     /// The load as an ordinary transaction.
-    fn insert_all(self: &Arc<Self>, table: TableId, rows: &Rows) -> Result<Committed> {
+    fn insert_all(
+        self: &Arc<Self>,
+        table: TableId,
+        epoch: Option<u64>,
+        rows: &Rows,
+    ) -> Result<Committed> {
         let mut again = 1..ATTEMPTS_MAX;
         loop {
             let mut txn = self.begin();
+            if let Some(epoch) = epoch {
+                txn.expect_epoch(table, epoch);
+            }
             for (key, row) in rows.iter(0..rows.len()) {
                 if txn.get(table, key)?.is_some() {
                     let key = key.clone();
@@ -211,6 +245,7 @@ impl Store {
         let Some((sequencer, tombstones)) = self.look_again(load, looked)? else {
             return Ok(None);
         };
+        self.epochs.check(&load.expected)?;
         let map = self.directory.map(load.table)?;
         let mut parts = if Arc::ptr_eq(&map, &load.map) {
             parts.to_vec()

@@ -8,6 +8,7 @@ use pgwire::messages::data::{FieldDescription, ParameterDescription, RowDescript
 use pgwire::messages::response::{
     CommandComplete, ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus,
 };
+use pgwire::messages::startup::ParameterStatus;
 
 use super::types::{self, Format};
 use crate::{Error, Result};
@@ -39,6 +40,15 @@ pub(super) fn put_ready(out: &mut BytesMut, state: TransactionState) {
         TransactionState::Failed => TransactionStatus::Error,
     };
     put(out, &ReadyForQuery::new(status));
+}
+
+/// Appends settings that the client is told about.
+pub(super) fn put_reports(out: &mut BytesMut, settings: Vec<(&'static str, String)>) {
+    for (name, value) in settings {
+        // A zero byte would end the value early.
+        let value = value.replace('\0', "\u{fffd}");
+        put(out, &ParameterStatus::new(name.to_owned(), value));
+    }
 }
 
 /// Appends an error with its fields.
@@ -104,28 +114,32 @@ pub(super) fn put_columns(out: &mut BytesMut, columns: &[ResultColumn], formats:
 /// ```
 pub(super) fn put_row(out: &mut BytesMut, row: &[Value], formats: &Formats) -> Result<()> {
     let start = out.len();
-    let put_values = |out: &mut BytesMut| -> Result<()> {
-        out.put_u16(u16::try_from(row.len()).expect("an answer has at most 65,535 columns"));
-        for (position, value) in row.iter().enumerate() {
-            match value {
-                Value::Null => out.put_i32(-1),
-                value => with_length(out, 0, |out| {
-                    types::encode(value, formats.of(position), out)
-                })?,
-            }
-        }
-        Ok(())
-    };
     out.put_u8(b'D');
-    let done = with_length(out, 4, put_values);
+    let done = with_length(out, 4, |out| put_cells(out, row, |at| formats.of(at)));
     if done.is_err() {
         out.truncate(start);
     }
     done
 }
 
+/// Appends the number of values and each after its length.
+pub(super) fn put_cells(
+    out: &mut BytesMut,
+    row: &[Value],
+    format: impl Fn(usize) -> Format,
+) -> Result<()> {
+    out.put_u16(u16::try_from(row.len()).expect("an answer has at most 65,535 columns"));
+    for (position, value) in row.iter().enumerate() {
+        match value {
+            Value::Null => out.put_i32(-1),
+            value => with_length(out, 0, |out| types::encode(value, format(position), out))?,
+        }
+    }
+    Ok(())
+}
+
 /// Appends something after its length, to which `own` is added.
-fn with_length(
+pub(super) fn with_length(
     out: &mut BytesMut,
     own: u32,
     write: impl FnOnce(&mut BytesMut) -> Result<()>,

@@ -55,6 +55,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         }
     }
 
+    /// Whether a Sync has come that is to be taken next.
+    pub(super) fn sync_is_next(&self) -> bool {
+        self.input.first() == Some(&frontend::SYNC)
+    }
+
     /// Writes what was gathered if it has become much.
     pub(super) async fn relieve(&mut self) -> Result<()> {
         match self.out.len() > GATHERED_BYTES_MAX {

@@ -6,6 +6,9 @@
 //!   an error in the extended protocol: told once, then everything is skipped up to Sync
 //! ```
 //!
+//! What the extended protocol runs up to a Sync is one transaction. A statement that is followed by
+//! Sync at once needs none for that: it is a transaction of its own.
+//!
 //! While a statement runs, three things are waited for at once: its answer, a cancel request, and
 //! the client's hanging up. Either of the last two drops the statement where it stands; dropping a
 //! session rolls back what it had open. So a client that goes away leaves nothing behind.
@@ -14,12 +17,12 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use db::{Database, Session};
+use db::Session;
 use pgwire::messages::PgWireFrontendMessage as Message;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
-use super::backend::{put_error, put_ready};
+use super::backend::{put_error, put_ready, put_reports};
 use super::channel::Channel;
 use super::extended::{Portal, Statement};
 use super::frontend::Taken;
@@ -40,10 +43,10 @@ pub(super) struct Connection<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(super) fn new(channel: Channel<S>, database: Arc<Database>, cancel: Arc<Notify>) -> Self {
+    pub(super) fn new(channel: Channel<S>, session: Session, cancel: Arc<Notify>) -> Self {
         Self {
             channel,
-            session: Session::new(database),
+            session,
             statements: HashMap::new(),
             portals: HashMap::new(),
             cancel,
@@ -79,7 +82,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     async fn take(&mut self, message: Message) -> Result<()> {
         match message {
-            Message::Sync(_) => self.ready().await,
+            Message::Sync(_) => {
+                // Everything since the last Sync is one transaction, also when nobody said BEGIN.
+                if let Err(error) = self.session.end_block().await {
+                    self.refuse(error.into())?;
+                }
+                self.ready().await
+            }
             _ if self.skipping => Ok(()),
             Message::Query(query) => {
                 if let Err(error) = self.simple(&query.query).await {
@@ -89,7 +98,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             Message::Flush(_) => self.channel.flush().await,
             message => match self.extended(message).await {
-                Err(error) => self.refuse(error),
+                Err(error) => {
+                    self.refuse(error)?;
+                    // Whoever sends rows for a copy should hear now that it failed, and not at Sync.
+                    self.channel.flush().await
+                }
                 Ok(()) => Ok(()),
             },
         }
@@ -134,6 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             // A portal lives as long as its transaction.
             self.portals.clear();
         }
+        put_reports(&mut self.channel.out, self.session.take_reports());
         put_ready(&mut self.channel.out, state);
         self.channel.flush().await
     }

@@ -36,6 +36,11 @@ const STATEMENTS_MAX: usize = 10_000;
 /// Portals that one connection may have.
 const PORTALS_MAX: usize = 1_000;
 
+/// Bytes of texts that the prepared statements of one connection may have.
+const STATEMENTS_BYTES_MAX: usize = 64 << 20;
+/// Bytes of parameters that the portals of one connection may hold.
+const PARAMETERS_BYTES_MAX: usize = 128 << 20;
+
 /// A statement that was parsed.
 #[derive(Debug)]
 pub(super) struct Statement {
@@ -43,12 +48,16 @@ pub(super) struct Statement {
     prepared: Option<Prepared>,
     /// The types that parameters travel as.
     oids: Vec<u32>,
+    /// How long its text is.
+    bytes: usize,
 }
 
 /// A statement with its values, before, in or after its run.
 pub(super) struct Portal {
     statement: Arc<Statement>,
     parameters: Vec<Value>,
+    /// How long the parameters are.
+    bytes: usize,
     formats: Formats,
     run: Run,
 }
@@ -83,6 +92,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 limit: STATEMENTS_MAX,
             });
         }
+        let bytes = parse.query.len();
+        let held: usize = self.statements.values().map(|one| one.bytes).sum();
+        if held + bytes > STATEMENTS_BYTES_MAX {
+            return Err(Error::TooMany {
+                things: "bytes of prepared statements",
+                limit: STATEMENTS_BYTES_MAX,
+            });
+        }
         let located = |error| Error::in_text(error, &parse.query);
         let mut parsed = self.session.parse(&parse.query).map_err(located)?;
         let prepared = match (parsed.pop(), parsed.len()) {
@@ -109,8 +126,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Some(oid) => oid,
         };
         let oids = wanted.iter().map(travels).collect();
-        self.statements
-            .insert(name, Arc::new(Statement { prepared, oids }));
+        let statement = Statement {
+            prepared,
+            oids,
+            bytes,
+        };
+        self.statements.insert(name, Arc::new(statement));
         put_notices(&mut self.channel.out, self.session.take_notices());
         put(&mut self.channel.out, &ParseComplete::new());
         Ok(())
@@ -126,6 +147,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(Error::TooMany {
                 things: "portals",
                 limit: PORTALS_MAX,
+            });
+        }
+        let bytes: usize = bind
+            .parameters
+            .iter()
+            .flatten()
+            .map(bytes::Bytes::len)
+            .sum();
+        let held: usize = self.portals.values().map(|portal| portal.bytes).sum();
+        if held + bytes > PARAMETERS_BYTES_MAX {
+            return Err(Error::TooMany {
+                things: "bytes of parameters in portals",
+                limit: PARAMETERS_BYTES_MAX,
             });
         }
         let given = bind.parameters.len();
@@ -159,6 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let portal = Portal {
             statement,
             parameters,
+            bytes,
             formats,
             run: Run::Before,
         };
@@ -194,6 +229,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok(());
         };
         if matches!(portal.run, Run::Before) {
+            if !self.channel.sync_is_next() {
+                self.session.begin_block();
+            }
+            let work = self.session.copy(prepared);
+            if let Some(copy) = guarded(&mut self.channel, &self.cancel, work).await?? {
+                portal.run = Run::After;
+                return self.copy(copy).await;
+            }
             let work = self.session.execute(prepared, &portal.parameters);
             let reply = guarded(&mut self.channel, &self.cancel, work).await??;
             put_notices(&mut self.channel.out, self.session.take_notices());
@@ -201,6 +244,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 Reply::Done { command, rows } => {
                     put_done(&mut self.channel.out, command, rows);
                     portal.run = Run::After;
+                    self.forget_after(command);
                     return Ok(());
                 }
                 Reply::Rows(rows) => {

@@ -38,6 +38,9 @@ pub const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 /// The longest first message that is read, in bytes.
 pub const STARTUP_BYTES_MAX: u32 = 10_000;
 
+/// The type of the message that ends a round of the extended protocol.
+pub const SYNC: u8 = b'S';
+
 const CODE_CANCEL: u32 = 80_877_102;
 const CODE_SSL: u32 = 80_877_103;
 const CODE_GSS: u32 = 80_877_104;

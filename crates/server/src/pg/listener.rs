@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use db::Database;
+use db::{Database, Session};
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -143,14 +143,18 @@ impl Shared {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let [a, b, c, d, ..] = self.chance.hash_one(id).to_be_bytes();
         let secret = i32::from_be_bytes([a, b, c, d]);
-        startup::welcome(&mut channel, (minor, &parameters), (id, secret));
+        let mut session = Session::new(Arc::clone(&self.database));
+        let wish = (minor, &parameters);
+        if let Err(error) = startup::welcome(&mut channel, &mut session, wish, (id, secret)) {
+            return tell(channel, &error).await;
+        }
         let cancel = Arc::new(Notify::new());
         self.running
             .lock()
             .insert(id, (secret, Arc::clone(&cancel)));
         let _listed = Listed { id, shared: self };
 
-        let mut connection = Connection::new(channel, Arc::clone(&self.database), cancel);
+        let mut connection = Connection::new(channel, session, cancel);
         let ended = tokio::select! {
             ended = connection.run() => ended,
             _ = stopped.wait_for(|stopped| *stopped) => Err(Error::Stopping),

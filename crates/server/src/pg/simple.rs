@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use db::{Reply, ReplyRows};
+use db::{Copy, Reply, ReplyRows};
 use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -10,6 +10,12 @@ use super::backend::{Formats, put, put_columns, put_done, put_notices, put_row};
 use super::connection::{Connection, guarded};
 use super::types::Format;
 use crate::{Error, Result};
+
+/// A statement whose answer is to be sent.
+enum Begun {
+    Reply(Reply),
+    Copy(Copy),
+}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Runs a text of statements up to its end or the first error, as one transaction.
@@ -44,16 +50,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 if !prepared.parameters().is_empty() {
                     return Err(Error::ParameterUnbound);
                 }
-                session.execute(&prepared, &[]).await.map_err(located)
+                if let Some(copy) = session.copy(&prepared).await.map_err(located)? {
+                    return Ok(Begun::Copy(copy));
+                }
+                let reply = session.execute(&prepared, &[]).await.map_err(located)?;
+                Ok(Begun::Reply(reply))
             };
-            let reply = guarded(&mut self.channel, &cancel, work).await??;
+            let begun = guarded(&mut self.channel, &cancel, work).await??;
             put_notices(&mut self.channel.out, self.session.take_notices());
-            match reply {
-                Reply::Done { command, rows } => put_done(&mut self.channel.out, command, rows),
-                Reply::Rows(rows) => self.simple_rows(rows).await?,
+            match begun {
+                Begun::Reply(Reply::Done { command, rows }) => {
+                    put_done(&mut self.channel.out, command, rows);
+                    self.forget_after(command);
+                }
+                Begun::Reply(Reply::Rows(rows)) => self.simple_rows(rows).await?,
+                Begun::Copy(copy) => self.copy(copy).await?,
             }
         }
         Ok(())
+    }
+
+    /// Forgets prepared statements after a command that says so.
+    pub(super) fn forget_after(&mut self, command: &str) {
+        match command {
+            "DISCARD ALL" | "DEALLOCATE ALL" => self.statements.clear(),
+            "DEALLOCATE" => {
+                for name in self.session.take_deallocated() {
+                    self.statements.remove(&name);
+                }
+            }
+            _ => {}
+        }
     }
 
     async fn simple_rows(&mut self, mut rows: ReplyRows) -> Result<()> {

@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::BufMut;
-use db::TransactionState;
+use db::{Session, TransactionState};
 use pgwire::messages::startup::{
-    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey,
+    Authentication, BackendKeyData, NegotiateProtocolVersion, SecretKey,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::backend::{put, put_ready};
+use super::backend::{put, put_ready, put_reports};
 use super::channel::Channel;
 use super::frontend::Opening;
 use crate::{Error, Result};
@@ -32,24 +32,6 @@ const ENCRYPTION_REQUESTS_MAX: usize = 3;
 
 /// The only version that is spoken, 3.0.
 const PROTOCOL_VERSION: i32 = 3 << 16;
-
-/// What drivers look at before they trust a server.
-const SETTINGS: &[(&str, &str)] = &[
-    (
-        "server_version",
-        concat!("15.0 (EvenKeel ", env!("CARGO_PKG_VERSION"), ")"),
-    ),
-    ("server_encoding", "UTF8"),
-    ("client_encoding", "UTF8"),
-    ("DateStyle", "ISO, MDY"),
-    ("IntervalStyle", "postgres"),
-    ("TimeZone", "UTC"),
-    ("integer_datetimes", "on"),
-    ("standard_conforming_strings", "on"),
-    ("default_transaction_read_only", "off"),
-    ("in_hot_standby", "off"),
-    ("is_superuser", "on"),
-];
 
 /// What a new client turned out to want.
 pub(super) enum Wish {
@@ -110,10 +92,12 @@ where
 /// Lets the client in: gathers everything up to the first ReadyForQuery.
 pub(super) fn welcome<S>(
     channel: &mut Channel<S>,
+    session: &mut Session,
     wish: (u16, &BTreeMap<String, String>),
     key: (i32, i32),
-) {
+) -> Result<()> {
     let (minor, parameters) = wish;
+    session.start(parameters).map_err(Error::Startup)?;
     let out = &mut channel.out;
     let extensions = parameters.keys().filter(|name| name.starts_with("_pq_."));
     let extensions: Vec<String> = extensions.cloned().collect();
@@ -124,19 +108,8 @@ pub(super) fn welcome<S>(
         );
     }
     put(out, &Authentication::Ok);
-    for (name, value) in SETTINGS {
-        put(
-            out,
-            &ParameterStatus::new((*name).to_owned(), (*value).to_owned()),
-        );
-    }
-    for (ours, theirs) in [
-        ("session_authorization", "user"),
-        ("application_name", "application_name"),
-    ] {
-        let value = parameters.get(theirs).cloned().unwrap_or_default();
-        put(out, &ParameterStatus::new(ours.to_owned(), value));
-    }
+    put_reports(out, session.take_reports());
     put(out, &BackendKeyData::new(key.0, SecretKey::I32(key.1)));
     put_ready(out, TransactionState::Idle);
+    Ok(())
 }

@@ -155,6 +155,11 @@ pub fn encode(value: &Value, format: Format, out: &mut BytesMut) -> Result<()> {
     }
 }
 
+/// Reads text that is known to be UTF-8 without zero bytes into a value.
+pub(crate) fn decode_text(text: &str, wanted: Type) -> Result<Value> {
+    text::decode_text(text, wanted)
+}
+
 /// Reads a parameter that the client stated as type `oid` into the type the statement wants.
 pub fn decode(bytes: &[u8], format: Format, oid: u32, wanted: Type) -> Result<Value> {
     match format {

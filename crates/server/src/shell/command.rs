@@ -1,9 +1,12 @@
 //! The shell's own commands, which begin with a backslash.
 
 use std::io::Write;
+use std::sync::Arc;
+
+use db::Database;
 
 use super::grid::{Align, Grid};
-use super::{Next, ROWS_MEASURED_MAX, Shell};
+use super::{Next, Peer, ROWS_MEASURED_MAX, Shell};
 use crate::{Error, Result};
 
 const HELP: &str = "\
@@ -30,14 +33,20 @@ impl<W: Write> Shell<W> {
                 let state = if self.timing { "on" } else { "off" };
                 writeln!(self.out, "Timing is {state}.")?;
             }
-            (Some("\\dt"), _) | (Some("\\d"), None) => self.list_tables()?,
-            (Some("\\d"), Some(name)) => self.describe_table(name)?,
+            (Some("\\dt"), _) | (Some("\\d"), None) => match &self.peer {
+                Peer::Local { database, .. } => self.list_tables(&Arc::clone(database))?,
+                Peer::Remote(_) => self.list_remote_tables()?,
+            },
+            (Some("\\d"), Some(name)) => match &self.peer {
+                Peer::Local { database, .. } => self.describe_table(&Arc::clone(database), name)?,
+                Peer::Remote(_) => self.describe_remote_table(name)?,
+            },
             _ => return Err(Error::CommandUnknown(line.to_owned())),
         }
         Ok(Next::Line)
     }
 
-    fn list_tables(&mut self) -> Result<()> {
+    fn list_tables(&mut self, database: &Database) -> Result<()> {
         let columns = [
             ("table", Align::Left),
             ("primary key", Align::Left),
@@ -45,8 +54,8 @@ impl<W: Write> Shell<W> {
             ("rows", Align::Right),
         ];
         let mut lines = Vec::new();
-        for table in self.database.tables() {
-            let partitions = self.database.describe(&table)?;
+        for table in database.tables() {
+            let partitions = database.describe(&table)?;
             let key = table
                 .schema()
                 .key_columns()
@@ -68,8 +77,8 @@ impl<W: Write> Shell<W> {
         self.draw(&columns, lines)
     }
 
-    fn describe_table(&mut self, name: &str) -> Result<()> {
-        let table = self.database.table(name.trim_matches(['"', '`']))?;
+    fn describe_table(&mut self, database: &Database, name: &str) -> Result<()> {
+        let table = database.table(name.trim_matches(['"', '`']))?;
         let key: Vec<&str> = table
             .schema()
             .key_columns()
@@ -100,19 +109,15 @@ impl<W: Write> Shell<W> {
         self.draw(&columns, lines)?;
 
         writeln!(self.out, "Partitions")?;
-        let lines = self
-            .database
-            .describe(&table)?
-            .into_iter()
-            .map(|partition| {
-                let about = if partition.exact { "" } else { "~" };
-                vec![
-                    partition.lower,
-                    partition.upper.unwrap_or_default(),
-                    format!("{about}{}", partition.rows),
-                    format!("{about}{}", partition.bytes),
-                ]
-            });
+        let lines = database.describe(&table)?.into_iter().map(|partition| {
+            let about = if partition.exact { "" } else { "~" };
+            vec![
+                partition.lower,
+                partition.upper.unwrap_or_default(),
+                format!("{about}{}", partition.rows),
+                format!("{about}{}", partition.bytes),
+            ]
+        });
         let lines = lines.collect();
         let columns = [
             ("from", Align::Left),
@@ -121,6 +126,64 @@ impl<W: Write> Shell<W> {
             ("bytes", Align::Right),
         ];
         self.draw(&columns, lines)
+    }
+
+    fn list_remote_tables(&mut self) -> Result<()> {
+        let query = "SELECT table_name FROM information_schema.tables \
+                     WHERE table_schema = 'public' ORDER BY table_name";
+        let lines = self.remote_rows(query)?;
+        self.draw(&[("table", Align::Left)], lines)
+    }
+
+    fn describe_remote_table(&mut self, name: &str) -> Result<()> {
+        let name = name.trim_matches(['"', '`']);
+        let query = format!(
+            "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
+             WHERE table_schema = 'public' AND table_name = '{}' ORDER BY ordinal_position",
+            name.replace('\'', "''")
+        );
+        let mut lines = self.remote_rows(&query)?;
+        if lines.is_empty() {
+            return Err(Error::Server {
+                message: format!("table `{name}` does not exist"),
+            });
+        }
+        for cell in lines.iter_mut().filter_map(|line| line.last_mut()) {
+            let null = if cell == "NO" { "not null" } else { "" };
+            *cell = null.to_owned();
+        }
+        writeln!(self.out, "Table {name}")?;
+        let columns = ["column", "type", "null"].map(|name| (name, Align::Left));
+        self.draw(&columns, lines)
+    }
+
+    fn remote_rows(&mut self, query: &str) -> Result<Vec<Vec<String>>> {
+        match &self.peer {
+            Peer::Remote(remote) => self.runtime.block_on(remote.rows(query)),
+            Peer::Local { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// The names of tables and columns, to be completed by Tab.
+    pub(super) fn names(&mut self) -> Vec<String> {
+        let mut names = Vec::new();
+        match &self.peer {
+            Peer::Local { database, .. } => {
+                for table in database.tables() {
+                    let schema = table.schema();
+                    names.push(schema.name().to_owned());
+                    names.extend(schema.columns().iter().map(|column| column.name.clone()));
+                }
+            }
+            Peer::Remote(remote) => {
+                let query = "SELECT table_name, column_name FROM information_schema.columns \
+                             WHERE table_schema = 'public'";
+                // Without names there is less to complete, and nothing else is lost.
+                let rows = self.runtime.block_on(remote.rows(query));
+                names.extend(rows.unwrap_or_default().into_iter().flatten());
+            }
+        }
+        names
     }
 
     fn draw(&mut self, columns: &[(&str, Align)], lines: Vec<Vec<String>>) -> Result<()> {

@@ -20,6 +20,8 @@ pub(super) enum Align {
     Left,
     /// Numbers.
     Right,
+    /// As the first rows say: right if they are all numbers.
+    ByValues,
 }
 
 /// A table that is being drawn.
@@ -69,6 +71,11 @@ impl Grid {
         let Some(kept) = self.kept.take() else {
             return Ok(());
         };
+        for (at, (_, align, _)) in self.columns.iter_mut().enumerate() {
+            if *align == Align::ByValues {
+                *align = guessed(kept.iter().filter_map(|row| row.get(at)));
+            }
+        }
         self.draw_row(self.columns.iter().map(|(name, ..)| name.as_str()), out)?;
         let bars = self
             .columns
@@ -93,12 +100,25 @@ impl Grid {
             }
             let blanks = " ".repeat(width.saturating_sub(cell.width()));
             match align {
-                Align::Left => line.extend([" ", cell, blanks.as_str()]),
+                Align::Left | Align::ByValues => line.extend([" ", cell, blanks.as_str()]),
                 Align::Right => line.extend([" ", blanks.as_str(), cell]),
             }
         }
         writeln!(out, "{}", line.trim_end())
     }
+}
+
+/// The side on which these cells belong.
+fn guessed<'c>(cells: impl Iterator<Item = &'c String>) -> Align {
+    let mut align = Align::Left;
+    for cell in cells.filter(|cell| *cell != "NULL") {
+        let begins = cell.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+        if !begins || cell.parse::<f64>().is_err() {
+            return Align::Left;
+        }
+        align = Align::Right;
+    }
+    align
 }
 
 /// Text that stays on its line and moves no cursor.

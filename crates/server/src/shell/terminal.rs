@@ -3,9 +3,8 @@
 use std::env;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use db::Database;
+use db::TransactionState;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -47,9 +46,8 @@ const KEYWORDS: &[&str] = &[
 pub(super) fn talk<W: Write>(shell: &mut Shell<W>) -> Result<()> {
     shell.interruptible = true;
     let mut editor = Editor::<Names, FileHistory>::new()?;
-    editor.set_helper(Some(Names {
-        database: Arc::clone(&shell.database),
-    }));
+    editor.set_helper(Some(Names { names: Vec::new() }));
+    let mut stale = true;
     let history = env::var_os("HOME").map(|home| PathBuf::from(home).join(HISTORY_FILE));
     if let Some(path) = &history {
         // The first time there is none.
@@ -62,13 +60,19 @@ pub(super) fn talk<W: Write>(shell: &mut Shell<W>) -> Result<()> {
     )?;
     let mut pending = String::new();
     loop {
+        if std::mem::take(&mut stale)
+            && let Some(helper) = editor.helper_mut()
+        {
+            helper.names = shell.names();
+        }
         match editor.readline(shell.prompt(&pending)) {
             Ok(line) => {
                 if !line.trim().is_empty() {
                     editor.add_history_entry(line.as_str())?;
                 }
                 match shell.line(&mut pending, &line) {
-                    Ok(Next::Line) => {}
+                    // Tables may have come or gone, unless a transaction is open.
+                    Ok(Next::Line) => stale = shell.peer.state() == TransactionState::Idle,
                     Ok(Next::Quit) => break,
                     Err(Error::Io(error)) => return Err(Error::Io(error)),
                     Err(error) => {
@@ -92,7 +96,7 @@ pub(super) fn talk<W: Write>(shell: &mut Shell<W>) -> Result<()> {
 /// Completes the names that the database knows.
 #[derive(Helper, Highlighter, Hinter, Validator)]
 struct Names {
-    database: Arc<Database>,
+    names: Vec<String>,
 }
 
 impl Completer for Names {
@@ -113,29 +117,20 @@ impl Completer for Names {
                 .map_or(1, char::len_utf8)
         });
         let word = typed.get(start..).unwrap_or_default();
-        Ok((start, candidates(&self.database, word)))
+        Ok((start, candidates(&self.names, word)))
     }
 }
 
 /// Everything that begins like `word`, whatever its case.
-fn candidates(database: &Database, word: &str) -> Vec<String> {
-    let mut names: Vec<String> = KEYWORDS
-        .iter()
-        .map(|keyword| (*keyword).to_owned())
-        .collect();
-    for table in database.tables() {
-        names.push(table.schema().name().to_owned());
-        names.extend(
-            table
-                .schema()
-                .columns()
-                .iter()
-                .map(|column| column.name.clone()),
-        );
-    }
+fn candidates(names: &[String], word: &str) -> Vec<String> {
     let lower = word.to_lowercase();
-    names.retain(|name| !word.is_empty() && name.to_lowercase().starts_with(&lower));
-    names.sort();
-    names.dedup();
-    names
+    let keywords = KEYWORDS.iter().copied();
+    let all = keywords.chain(names.iter().map(String::as_str));
+    let mut found: Vec<String> = all
+        .filter(|name| !word.is_empty() && name.to_lowercase().starts_with(&lower))
+        .map(str::to_owned)
+        .collect();
+    found.sort();
+    found.dedup();
+    found
 }

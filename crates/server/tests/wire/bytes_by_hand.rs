@@ -9,25 +9,25 @@ use crate::process::Server;
 /// How long a test waits for bytes that must come.
 const WAIT: Duration = Duration::from_secs(20);
 
-fn dial(server: &Server) -> TcpStream {
+pub(crate) fn dial(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     stream.set_read_timeout(Some(WAIT)).unwrap();
     stream
 }
 
-fn startup() -> Vec<u8> {
+pub(crate) fn startup() -> Vec<u8> {
     let body = b"\0\x03\0\0user\0ada\0\0";
     let length = u32::try_from(body.len() + 4).unwrap();
     [&length.to_be_bytes()[..], body].concat()
 }
 
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+pub(crate) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap();
     [&[kind][..], &length.to_be_bytes(), body].concat()
 }
 
 /// The next message: its type and body.
-fn receive(stream: &mut TcpStream) -> (u8, Vec<u8>) {
+pub(crate) fn receive(stream: &mut TcpStream) -> (u8, Vec<u8>) {
     let mut head = [0; 5];
     stream.read_exact(&mut head).unwrap();
     let [kind, length @ ..] = head;
@@ -37,7 +37,7 @@ fn receive(stream: &mut TcpStream) -> (u8, Vec<u8>) {
 }
 
 /// The types of messages up to the next ReadyForQuery, and the state it tells.
-fn round(stream: &mut TcpStream) -> (String, char) {
+pub(crate) fn round(stream: &mut TcpStream) -> (String, char) {
     let mut kinds = String::new();
     loop {
         let (kind, body) = receive(stream);
@@ -48,7 +48,7 @@ fn round(stream: &mut TcpStream) -> (String, char) {
     }
 }
 
-fn greeted(server: &Server) -> TcpStream {
+pub(crate) fn greeted(server: &Server) -> TcpStream {
     let mut stream = dial(server);
     stream.write_all(&startup()).unwrap();
     let (kinds, state) = round(&mut stream);
@@ -58,7 +58,7 @@ fn greeted(server: &Server) -> TcpStream {
 }
 
 /// The code of an error.
-fn sqlstate(body: &[u8]) -> String {
+pub(crate) fn sqlstate(body: &[u8]) -> String {
     let mut fields = body.split(|byte| *byte == 0);
     let code = fields
         .find(|field| field.first() == Some(&b'C'))

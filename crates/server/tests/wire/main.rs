@@ -7,7 +7,11 @@
 )]
 
 mod bytes_by_hand;
+mod copy;
 mod driver;
+mod limits;
+mod pipeline;
 mod process;
 mod psql;
+mod settings;
 mod shell;

@@ -39,6 +39,14 @@ impl Server {
         }
     }
 
+    /// The most memory it ever had, in KiB.
+    pub(crate) fn memory_kib_max(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.and_then(|number| number.parse().ok()).unwrap()
+    }
+
     /// A driver connected to it.
     pub(crate) async fn connect(&self) -> Client {
         self.try_connect().await.expect("it lets clients in")

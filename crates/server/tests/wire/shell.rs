@@ -128,3 +128,59 @@ fn a_server_that_cannot_start_says_why() {
     );
     assert!(foreign.join("letter.txt").exists());
 }
+
+#[test]
+fn statements_run_on_a_server_too() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let url = format!("postgres://ada@127.0.0.1:{}/boats", server.port);
+    let sql = |args: &[&str], input: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+            .args(["sql", "--url", &url])
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        drop(stdin);
+        finished(child.wait_with_output().unwrap())
+    };
+    let create = "CREATE TABLE boats (id Uint64 NOT NULL, name Utf8, PRIMARY KEY (id)); \
+                  INSERT INTO boats (id, name) VALUES (10, 'ten; or so'), (2, NULL)";
+    let done = "CREATE TABLE\nINSERT 2\n".to_owned();
+    assert_eq!(sql(&["-c", create], ""), (Some(0), done, String::new()));
+    let table = " id │ name\n────┼────────────\n  2 │ NULL\n 10 │ ten; or so\n(2 rows)\n\n";
+    let read = sql(&[], "SELECT *\n -- all;\nFROM boats;\n\\q\nSELECT;");
+    assert_eq!(read, (Some(0), table.to_owned(), String::new()));
+    let warned = sql(&["-c", "BEGIN; BEGIN; ROLLBACK"], "");
+    let warning = "warning: there is already a transaction in progress\n";
+    let answers = "BEGIN\nBEGIN\nROLLBACK\n".to_owned();
+    assert_eq!(warned, (Some(0), answers, warning.to_owned()));
+
+    let (status, out, err) = sql(&[], "SELECT 1;\nSELECT 1\nform t;\nSELECT 2;\n");
+    assert_eq!(status, Some(1));
+    assert!(out.contains("(1 row)") && !out.contains('2'), "{out}");
+    assert!(
+        err.starts_with("error: ") && err.contains("LINE 2: form t\n"),
+        "{err}"
+    );
+
+    let nobody = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .args([
+            "sql",
+            "--url",
+            "postgres://ada@127.0.0.1:1/boats",
+            "-c",
+            "SELECT 1",
+        ])
+        .output();
+    let (status, _, err) = finished(nobody.unwrap());
+    assert_eq!(status, Some(1));
+    assert!(
+        err.starts_with("error: cannot connect to postgres://ada@127.0.0.1:1/boats: "),
+        "{err}"
+    );
+}

@@ -20,6 +20,23 @@ pub(crate) fn insert_row(
     Ok(())
 }
 
+/// The same for a row that is encoded already.
+pub(crate) fn insert_encoded(
+    transaction: &mut Transaction,
+    table: &Table,
+    key: Bytes,
+    bytes: Bytes,
+) -> Result<()> {
+    if !table.indexes().is_empty() {
+        return insert_row(transaction, table, &table.schema().decode(&key, &bytes)?);
+    }
+    if transaction.get(table.id(), &key)?.is_some() {
+        return Err(exists(table, &key));
+    }
+    transaction.put(table.id(), key, bytes)?;
+    Ok(())
+}
+
 /// Puts a row in the place of another, or of none. What was there must be given if the table has
 /// indexes.
 pub(crate) fn replace_row(

@@ -10,7 +10,7 @@ use txn::Store;
 
 use super::{PlanNode, PlannedQuery, Queries};
 use crate::access::AccessKind;
-use crate::constant::Given;
+use crate::scalar::Given;
 use crate::{Catalog, Column, Schema, Table};
 
 struct Fixture {
@@ -66,7 +66,7 @@ impl Fixture {
         let parameters: Vec<Value> = parameters.iter().copied().map(Value::Int64).collect();
         let given = Given {
             parameters: &parameters,
-            now_us: 0,
+            ..Given::at(0)
         };
         let reader = self.store.view().reader();
         let mut rows = planned.run(reader, given).await.unwrap();
@@ -87,7 +87,7 @@ impl Fixture {
         let planned = self.prepare(text).await;
         let given = Given {
             parameters,
-            now_us: 0,
+            ..Given::at(0)
         };
         let reader = self.store.view().reader();
         let mut node = planned.explain(&reader, given).await.unwrap();
@@ -254,7 +254,7 @@ async fn ordering_by_the_key_needs_no_sort_in_either_direction() {
         let planned = fixture.prepare(text).await;
         let given = Given {
             parameters: &[],
-            now_us: 0,
+            ..Given::at(0)
         };
         let reader = fixture.store.view().reader();
         let tree = planned.explain(&reader, given).await.unwrap();
@@ -278,7 +278,7 @@ async fn a_query_that_holds_too_much_is_refused() {
     let planned = fixture.prepare(text).await;
     let given = Given {
         parameters: &[],
-        now_us: 0,
+        ..Given::at(0)
     };
     let mut rows = planned
         .run(fixture.store.view().reader(), given)

@@ -1,4 +1,4 @@
-//! Statements that write rows: INSERT, UPSERT, REPLACE, UPDATE, DELETE, COPY.
+//! Statements that write rows: INSERT, UPSERT, REPLACE, UPDATE, DELETE.
 
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
@@ -6,7 +6,7 @@ use sqlparser::tokenizer::Token;
 use crate::ast;
 use crate::error::Result;
 use crate::reader::{Reader, convert_ident, convert_name};
-use crate::statement::{Copy, CopySource, Ident, Insert, Kind, Mode};
+use crate::statement::{Ident, Insert, Kind, Mode};
 use crate::tokens::{is_token, is_word};
 
 /// INSERT, UPSERT and REPLACE have one grammar; sqlparser does not look at the verb.
@@ -124,66 +124,4 @@ fn rows_on(reader: &mut Reader<'_>, mode: Mode, words: usize) -> Result<Kind> {
         on_conflict: None,
         returning,
     })))
-}
-
-pub(super) fn copy(reader: &mut Reader<'_>) -> Result<Kind> {
-    let start = reader.start();
-    let read = reader.run(Parser::parse_statement)?;
-    let ast::Statement::Copy {
-        source,
-        to,
-        target,
-        mut options,
-        legacy_options,
-        ..
-    } = read
-    else {
-        return Ok(Kind::Other(Box::new(read)));
-    };
-    for option in legacy_options {
-        match modern(option) {
-            Some(modern) => options.extend(modern),
-            None => return Err(reader.invalid(start, "COPY has an option that is not known")),
-        }
-    }
-    let source = match source {
-        ast::CopySource::Query(query) => CopySource::Query(query),
-        ast::CopySource::Table {
-            table_name,
-            columns,
-        } => CopySource::Table {
-            table: convert_name(&table_name),
-            columns: columns.iter().map(convert_ident).collect(),
-        },
-    };
-    Ok(Kind::Copy(Box::new(Copy {
-        source,
-        from: !to,
-        target,
-        options,
-    })))
-}
-
-/// An option of `COPY … CSV HEADER` as it is written in parentheses today.
-fn modern(option: ast::CopyLegacyOption) -> Option<Vec<ast::CopyOption>> {
-    use ast::{CopyLegacyCsvOption as Csv, CopyLegacyOption as Legacy, CopyOption};
-    let format = |name: &str| CopyOption::Format(ast::Ident::new(name));
-    Some(match option {
-        Legacy::Binary => vec![format("binary")],
-        Legacy::Delimiter(delimiter) => vec![CopyOption::Delimiter(delimiter)],
-        Legacy::Null(null) => vec![CopyOption::Null(null)],
-        Legacy::Header => vec![CopyOption::Header(true)],
-        Legacy::Csv(options) => {
-            let mut modern = vec![format("csv")];
-            modern.extend(options.into_iter().map(|option| match option {
-                Csv::Header => CopyOption::Header(true),
-                Csv::Quote(quote) => CopyOption::Quote(quote),
-                Csv::Escape(escape) => CopyOption::Escape(escape),
-                Csv::ForceQuote(columns) => CopyOption::ForceQuote(columns),
-                Csv::ForceNotNull(columns) => CopyOption::ForceNotNull(columns),
-            }));
-            modern
-        }
-        _ => return None,
-    })
 }

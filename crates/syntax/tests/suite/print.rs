@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use syntax::ast;
 use syntax::statement::{
-    Copy, CopySource, Expression, Ident, Insert, Kind, Name, Reset, SequenceOptions, Set, Show,
-    Statement, TransactionModes,
+    Copy, CopyOption, CopySource, CopyValue, Expression, Ident, Insert, Kind, Name, Reset,
+    SequenceOptions, Set, Show, Statement, TransactionModes,
 };
 use syntax::table::{
     AlterationKind, Column, ColumnChange, ColumnType, CreateTable, Index, KeyPart, KeyPartKind,
@@ -495,8 +495,20 @@ impl Printer<'_> {
             CopySource::Query(query) => format!("query {query}"),
         };
         let direction = if copy.from { "from" } else { "to" };
-        let options = self.list(&copy.options, ToString::to_string);
+        let options = self.list(&copy.options, |option| self.copy_option(option));
         format!("copy {source} {direction} {} [{options}]", copy.target)
+    }
+
+    fn copy_option(&self, option: &CopyOption) -> String {
+        match &option.value {
+            CopyValue::None => option.name.clone(),
+            CopyValue::Text(text) => format!("{} {text:?}", option.name),
+            CopyValue::Columns(columns) => {
+                let columns = self.list(columns, |column| self.ident(column));
+                format!("{} ({columns})", option.name)
+            }
+            CopyValue::All => format!("{} *", option.name),
+        }
     }
 
     fn sequence(&self, options: &SequenceOptions) -> String {

@@ -42,8 +42,15 @@ pub(super) fn decode(bytes: &[u8], wanted: Type) -> Result<Value> {
     if wanted == Type::String && !bytes.starts_with(b"\\x") {
         return unescape(bytes).map(|bytes| Value::String(bytes.into()));
     }
-    let text = utf8(bytes)?;
+    decode_text(utf8(bytes)?, wanted)
+}
+
+/// Reads text that is known to be UTF-8 as a value of the wanted type.
+pub(super) fn decode_text(text: &str, wanted: Type) -> Result<Value> {
     let parsed = match wanted {
+        Type::String if !text.starts_with("\\x") => {
+            return unescape(text.as_bytes()).map(|bytes| Value::String(bytes.into()));
+        }
         Type::Date | Type::Datetime | Type::Timestamp => match text.trim().strip_suffix(" BC") {
             Some(before) => Value::parse(wanted, &year_before_first(before, text, wanted)?),
             None => Value::parse(wanted, text),

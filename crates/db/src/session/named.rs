@@ -1,0 +1,114 @@
+//! PREPARE, EXECUTE and DEALLOCATE: statements that are kept by name, in SQL's own words.
+//!
+//! Protocols have prepared statements of their own. DEALLOCATE is meant for both kinds, so a front
+//! end asks afterwards which names were given.
+
+use keys::{Type, Value};
+use sql::Prepared;
+use syntax::ast;
+use syntax::{cast_type, literal_text};
+
+use super::{Reply, Session, SessionError, done};
+use crate::{Error, Result};
+
+/// Statements that one session may keep by name.
+const NAMED_MAX: usize = 1_000;
+
+impl Session {
+    /// The statement that an EXECUTE names; `None` if the statement is another.
+    pub(super) fn named(&self, statement: &ast::Statement) -> Result<Option<&Prepared>> {
+        let ast::Statement::Execute {
+            name: Some(name),
+            immediate: false,
+            ..
+        } = statement
+        else {
+            return Ok(None);
+        };
+        let name = name.0.last().and_then(|part| part.as_ident());
+        let name = name.map(folded).unwrap_or_default();
+        match self.named.get(&name) {
+            Some(prepared) => Ok(Some(prepared)),
+            None => Err(SessionError::NoStatement { name }.into()),
+        }
+    }
+
+    /// Runs PREPARE, EXECUTE or DEALLOCATE; `None` if the statement is another.
+    pub(super) async fn by_name(&mut self, statement: &ast::Statement) -> Result<Option<Reply>> {
+        match statement {
+            ast::Statement::Prepare {
+                name,
+                data_types,
+                statement,
+            } => {
+                let name = folded(name);
+                if self.named.contains_key(&name) {
+                    return Err(SessionError::StatementExists { name }.into());
+                }
+                if self.named.len() >= NAMED_MAX {
+                    return Err(SessionError::TooManyStatements { limit: NAMED_MAX }.into());
+                }
+                let hints: Vec<_> = data_types.iter().map(cast_type).collect();
+                let text = statement.to_string();
+                let parsed = self.parse(&text)?.into_iter().next();
+                let parsed = parsed.ok_or(SessionError::NoStatement { name: name.clone() })?;
+                let prepared = Box::pin(self.prepare(parsed, &hints)).await?;
+                self.named.insert(name, prepared);
+                done("PREPARE").map(Some)
+            }
+            ast::Statement::Execute { parameters, .. } => {
+                let Some(prepared) = self.named(statement)?.cloned() else {
+                    return Ok(None);
+                };
+                let values = values(parameters, prepared.parameters())?;
+                let reply = Box::pin(self.dispatch(&prepared, &values)).await?;
+                Ok(Some(reply))
+            }
+            ast::Statement::Deallocate { name, .. } => {
+                if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all") {
+                    self.named.clear();
+                    return done("DEALLOCATE ALL").map(Some);
+                }
+                let name = folded(name);
+                if self.named.remove(&name).is_none() {
+                    self.deallocated.push(name);
+                }
+                done("DEALLOCATE").map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Names that DEALLOCATE was given since the last call and that are none of PREPARE's.
+    pub fn take_deallocated(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.deallocated)
+    }
+}
+
+/// The values of an EXECUTE, which are literals.
+fn values(given: &[ast::Expr], wanted: &[Type]) -> Result<Vec<Value>> {
+    if given.len() != wanted.len() {
+        let (expected, given) = (wanted.len(), given.len());
+        return Err(SessionError::ParameterCount { expected, given }.into());
+    }
+    let value = |(expr, wanted): (&ast::Expr, &Type)| -> Result<Value> {
+        if matches!(expr, ast::Expr::Value(value) if value.value == ast::Value::Null) {
+            return Ok(Value::Null);
+        }
+        let unsupported = || sql::Error::Unsupported {
+            what: "an expression as parameter of EXECUTE".to_owned(),
+        };
+        let (stated, text) = literal_text(expr).ok_or_else(unsupported)?;
+        let value = Value::parse(stated.unwrap_or(*wanted), &text).map_err(Error::from)?;
+        Ok(sql::cast(value, *wanted)?)
+    };
+    given.iter().zip(wanted).map(value).collect()
+}
+
+/// A name without quotes means its lower-case spelling.
+fn folded(name: &ast::Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    }
+}

@@ -1,0 +1,148 @@
+//! SET, SHOW, RESET and DISCARD.
+
+use std::sync::Arc;
+
+use keys::{Type, Value};
+use sql::{AnswerRows, ResultColumn};
+use syntax::ast::{DiscardObject, TransactionIsolationLevel};
+use syntax::statement::{Reset, Set, Show, TransactionModes};
+
+use super::settings::Until;
+use super::{Reply, ReplyRows, Session, SessionError, done};
+use crate::Result;
+
+impl Session {
+    pub(super) fn set(&mut self, set: &Set) -> Result<Reply> {
+        match set {
+            Set::Variable { local, name, value } => {
+                let until = match (&self.transaction, local) {
+                    (None, true) => {
+                        self.warn("25P01", "SET LOCAL is for transactions: BEGIN first");
+                        return done("SET");
+                    }
+                    (None, false) => Until::Reset,
+                    (Some(_), true) => Until::End,
+                    (Some(_), false) => Until::Rollback,
+                };
+                let value = value.as_ref().map(|values| values.join(", "));
+                self.settings.set(name, value.as_deref(), until)?;
+                if let Some(open) = &mut self.transaction
+                    && name == "transaction_read_only"
+                {
+                    open.read_only = self.settings.is_on("transaction_read_only");
+                }
+            }
+            Set::Transaction { session, modes } => {
+                let read_only = read_only(modes);
+                match (&mut self.transaction, session, read_only) {
+                    (Some(open), false, Some(read_only)) => open.read_only = read_only,
+                    (_, true, Some(read_only)) => {
+                        let value = if read_only { "on" } else { "off" };
+                        let name = "default_transaction_read_only";
+                        self.settings.set(name, Some(value), self.until())?;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        done("SET")
+    }
+
+    fn until(&self) -> Until {
+        match &self.transaction {
+            Some(_) => Until::Rollback,
+            None => Until::Reset,
+        }
+    }
+
+    pub(super) fn show(&self, show: &Show) -> Result<Reply> {
+        let name = match show {
+            Show::Variable(name) => name,
+            Show::CreateTable(name) => {
+                let rows = self.database.executor().show_create(name)?;
+                return Ok(Reply::Rows(ReplyRows { rows }));
+            }
+        };
+        let text = |text: &str| Value::from(text);
+        let rows = match name.as_str() {
+            "all" => self
+                .settings
+                .all()
+                .map(|(name, value)| vec![text(name), text(value), text("")])
+                .collect(),
+            "transaction_read_only" => {
+                let open = self.transaction.as_ref().map(|open| open.read_only);
+                let default = self.settings.is_on("default_transaction_read_only");
+                let on = open.unwrap_or(default);
+                vec![vec![text(if on { "on" } else { "off" })]]
+            }
+            name => {
+                let known = match name {
+                    "transaction isolation level" => "transaction_isolation",
+                    "time zone" => "timezone",
+                    "session authorization" => "session_authorization",
+                    other => other,
+                };
+                let no_such = || SessionError::NoSetting {
+                    name: name.to_owned(),
+                };
+                vec![vec![text(
+                    self.settings
+                        .get(&known.to_lowercase())
+                        .ok_or_else(no_such)?,
+                )]]
+            }
+        };
+        Ok(Reply::Rows(ReplyRows {
+            rows: AnswerRows::ready("SHOW", show_columns(name), rows),
+        }))
+    }
+
+    pub(super) fn reset(&mut self, reset: &Reset) -> Result<Reply> {
+        let until = self.until();
+        match reset {
+            Reset::All => self.settings.reset_all(until),
+            Reset::Variable(name) => self.settings.set(name, None, until)?,
+        }
+        done("RESET")
+    }
+
+    pub(super) fn discard(&mut self, what: DiscardObject) -> Result<Reply> {
+        match what {
+            DiscardObject::ALL => {
+                if self.transaction.as_ref().is_some_and(|open| !open.block) {
+                    return Err(SessionError::Discard.into());
+                }
+                self.settings.reset_all(self.until());
+                self.named.clear();
+                done("DISCARD ALL")
+            }
+            DiscardObject::PLANS => done("DISCARD PLANS"),
+            DiscardObject::SEQUENCES => done("DISCARD SEQUENCES"),
+            DiscardObject::TEMP => done("DISCARD TEMP"),
+        }
+    }
+}
+
+/// The columns that SHOW answers with.
+pub(super) fn show_columns(name: &str) -> Arc<[ResultColumn]> {
+    let column = |name: &str| ResultColumn {
+        name: name.to_owned(),
+        kind: Type::Utf8,
+    };
+    match name {
+        "all" => ["name", "setting", "description"].map(column).into(),
+        "transaction isolation level" => [column("transaction_isolation")].into(),
+        "time zone" => [column("TimeZone")].into(),
+        "session authorization" => [column("session_authorization")].into(),
+        name => [column(name)].into(),
+    }
+}
+
+/// Whether modes ask for reading only; a snapshot is for reading.
+pub(super) fn read_only(modes: &TransactionModes) -> Option<bool> {
+    match modes.isolation {
+        Some(TransactionIsolationLevel::Snapshot) => Some(true),
+        _ => modes.read_only,
+    }
+}

@@ -1,0 +1,120 @@
+//! Too many clients, too much of something, and clients that stop in the middle.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::bytes_by_hand::{dial, greeted, message, receive, round, sqlstate, startup};
+use crate::process::Server;
+
+fn query(text: &str) -> Vec<u8> {
+    message(b'Q', format!("{text}\0").as_bytes())
+}
+
+/// What a client meets that comes when it may be full: let in, told so, or the door shut.
+fn knock(server: &Server) -> (Option<TcpStream>, String) {
+    let mut stream = dial(server);
+    let mut kind = [0];
+    if stream.write_all(&startup()).is_err() || !matches!(stream.read(&mut kind), Ok(1)) {
+        return (None, "shut".to_owned());
+    }
+    let mut rest = [0; 4];
+    stream.read_exact(&mut rest).unwrap();
+    let mut body = vec![0; usize::try_from(u32::from_be_bytes(rest)).unwrap() - 4];
+    stream.read_exact(&mut body).unwrap();
+    match kind {
+        [b'R'] => {
+            round(&mut stream);
+            (Some(stream), "in".to_owned())
+        }
+        _ => (None, sqlstate(&body)),
+    }
+}
+
+#[test]
+fn three_hundred_clients_at_fifty_places_are_told_or_served() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["--connections-max", "50"]);
+    let met: Vec<_> = std::thread::scope(|scope| {
+        let knocks: Vec<_> = (0..300).map(|_| scope.spawn(|| knock(&server))).collect();
+        knocks
+            .into_iter()
+            .map(|knock| knock.join().unwrap())
+            .collect()
+    });
+    let mut inside: Vec<TcpStream> = Vec::new();
+    for (stream, word) in met {
+        assert!(["in", "53300", "shut"].contains(&word.as_str()), "{word}");
+        inside.extend(stream);
+    }
+    assert_eq!(inside.len(), 50);
+    for stream in &mut inside {
+        stream.write_all(&query("SELECT 1")).unwrap();
+        assert_eq!(round(stream), ("TDCZ".to_owned(), 'I'));
+    }
+    drop(inside);
+    while knock(&server).0.is_none() {}
+}
+
+#[test]
+fn a_client_that_does_not_read_costs_little_and_holds_nobody_up() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["--connections-max", "2"]);
+    let mut other = greeted(&server);
+    let text = "x".repeat(1_000);
+    let rows: Vec<String> = (0..1_000).map(|id| format!("({id}, '{text}')")).collect();
+    for statement in [
+        "CREATE TABLE t (id Int64, text Utf8, PRIMARY KEY (id))".to_owned(),
+        format!("INSERT INTO t (id, text) VALUES {}", rows.join(", ")),
+    ] {
+        other.write_all(&query(&statement)).unwrap();
+        assert_eq!(round(&mut other), ("CZ".to_owned(), 'I'));
+    }
+    let before = server.memory_kib_max();
+    let mut deaf = greeted(&server);
+    // A gigabyte that nobody takes.
+    let much = "SELECT a.text, b.id FROM t a CROSS JOIN t b";
+    deaf.write_all(&query(&format!(
+        "BEGIN; UPDATE t SET text = '' WHERE id = 1; {much}"
+    )))
+    .unwrap();
+    while receive(&mut deaf).0 != b'D' {}
+    for id in 0..200 {
+        other
+            .write_all(&query(&format!("SELECT id FROM t WHERE id = {id}")))
+            .unwrap();
+        assert_eq!(round(&mut other), ("TDCZ".to_owned(), 'I'));
+    }
+    let grown = server.memory_kib_max() - before;
+    assert!(
+        grown < 300 << 10,
+        "{grown} KiB for one answer that is not read"
+    );
+    drop(deaf);
+    // Its place is free again, and its transaction is gone.
+    while knock(&server).0.is_none() {}
+    let written = "UPDATE t SET text = 'mine' WHERE id = 1";
+    other.write_all(&query(written)).unwrap();
+    assert_eq!(round(&mut other), ("CZ".to_owned(), 'I'));
+}
+
+#[test]
+fn statements_and_parameters_that_are_kept_have_a_limit() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let mut stream = greeted(&server);
+    let filler = "x".repeat(3 << 20);
+    let mut refused = None;
+    for name in 0..30 {
+        let body = format!("s{name}\0SELECT 1 -- {filler}\0\0\0");
+        stream
+            .write_all(&[message(b'P', body.as_bytes()), message(b'S', b"")].concat())
+            .unwrap();
+        let (kind, body) = receive(&mut stream);
+        if kind == b'E' {
+            refused = Some((name, sqlstate(&body)));
+            break;
+        }
+        assert_eq!(round(&mut stream), ("Z".to_owned(), 'I'));
+    }
+    assert_eq!(refused, Some((21, "53400".to_owned())));
+}

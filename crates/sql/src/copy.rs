@@ -1,0 +1,206 @@
+//! COPY: rows that come in by the million, and the query behind those that go out.
+//!
+//! Rows that come in are encoded as they come and kept, key and row bytes, until the last one was
+//! seen; then they are sorted and handed over in one call. So a copy that fails in the middle leaves
+//! nothing, the store meets keys in their order, and a loader that wants all rows at once gets them.
+
+use std::sync::Arc;
+
+use keys::Value;
+use syntax::statement::CopySource;
+use syntax::{Ident, Kind, Name, ast};
+use txn::{Bytes, Durability, Transaction};
+
+use crate::default::default_scalar;
+use crate::modify::{exists, insert_encoded};
+use crate::names::{column_name, table_name};
+use crate::query::ResultColumn;
+use crate::scalar::Scalar;
+use crate::{Error, Executor, Result, Table};
+
+/// Memory that the rows of one copy may take before they are written, in bytes.
+pub const COPY_BYTES_MAX: usize = 512 << 20;
+/// What a row takes besides its bytes, about.
+const ROW_OVERHEAD_BYTES: usize = 96;
+/// Rows that are written before other work of the thread gets a turn.
+const ROWS_A_TURN: usize = 1_000;
+
+/// Rows on their way into a table, as INSERT would write them.
+#[derive(Debug)]
+pub struct CopyTarget {
+    table: Arc<Table>,
+    /// Which column of the table each given value is for.
+    positions: Vec<usize>,
+    columns: Arc<[ResultColumn]>,
+    /// What the other columns hold, by position; nothing for those that are given.
+    others: Vec<Option<Scalar>>,
+    rows: Vec<(Bytes, Bytes)>,
+    bytes: usize,
+}
+
+impl CopyTarget {
+    /// A copy into these columns of a table; none means all, in order.
+    pub fn new(executor: &Executor, table: &Name, columns: &[Ident]) -> Result<Self> {
+        let table = executor.catalog().get(&table_name(table)?)?;
+        let positions = positions(&table, columns)?;
+        let columns = described(&table, &positions);
+        let mut others = Vec::new();
+        for (position, column) in table.schema().columns().iter().enumerate() {
+            others.push(match positions.contains(&position) {
+                true => None,
+                false => Some(default_scalar(column)?),
+            });
+        }
+        Ok(Self {
+            table,
+            positions,
+            columns,
+            others,
+            rows: Vec::new(),
+            bytes: 0,
+        })
+    }
+
+    /// The name of the table.
+    pub fn table(&self) -> &str {
+        self.table.schema().name()
+    }
+
+    /// The columns that each row has to fill.
+    pub fn columns(&self) -> &Arc<[ResultColumn]> {
+        &self.columns
+    }
+
+    /// Takes one row: a value for each column, of its type. The values are taken out of `given`.
+    pub fn write(&mut self, executor: &Executor, given: &mut Vec<Value>) -> Result<()> {
+        let schema = self.table.schema();
+        let width = schema.columns().len();
+        let in_order = self.positions.len() == width && self.positions.iter().copied().eq(0..width);
+        let (key, row) = match in_order {
+            true => schema.encode(given)?,
+            false => {
+                let mut row = Vec::with_capacity(width);
+                for other in &self.others {
+                    row.push(match other {
+                        Some(scalar) => scalar.value(executor.given(&[]))?,
+                        None => Value::Null,
+                    });
+                }
+                for (value, position) in given.drain(..).zip(&self.positions) {
+                    if let Some(place) = row.get_mut(*position) {
+                        *place = value;
+                    }
+                }
+                schema.encode(&row)?
+            }
+        };
+        given.clear();
+        self.bytes += key.len() + row.len() + ROW_OVERHEAD_BYTES;
+        if self.bytes > COPY_BYTES_MAX {
+            return Err(Error::CopyTooLarge {
+                limit: COPY_BYTES_MAX,
+            });
+        }
+        self.rows.push((key, row));
+        Ok(())
+    }
+
+    /// Writes all rows into a transaction, or none: a key that is there already is an error.
+    pub async fn insert_into(mut self, transaction: &mut Transaction) -> Result<u64> {
+        // Nearly sorted is the usual case, and a stable sort is quick at that.
+        self.rows.sort_by(|(one, _), (two, _)| one.cmp(two));
+        let count = self.rows.len();
+        transaction.expect_epoch(self.table.id(), self.table.epoch());
+        for (number, (key, row)) in self.rows.into_iter().enumerate() {
+            if number % ROWS_A_TURN == ROWS_A_TURN - 1 {
+                tokio::task::yield_now().await;
+            }
+            insert_encoded(transaction, &self.table, key, row)?;
+        }
+        Ok(u64::try_from(count).unwrap_or(u64::MAX))
+    }
+
+    /// Writes all rows as a transaction of their own, or none. Many rows are written past the
+    /// journal, as files.
+    pub async fn load(self, executor: &Executor) -> Result<u64> {
+        if !self.table.indexes().is_empty() {
+            let mut transaction = executor.store().begin();
+            let count = self.insert_into(&mut transaction).await?;
+            transaction.commit_later(Durability::Synced).await?;
+            return Ok(count);
+        }
+        let count = self.rows.len();
+        let (id, epoch) = (self.table.id(), self.table.epoch());
+        match executor.store().load_in_epoch(id, epoch, self.rows) {
+            Ok(_) => Ok(u64::try_from(count).unwrap_or(u64::MAX)),
+            Err(txn::Error::RowExists { key, .. } | txn::Error::RowTwice { key, .. }) => {
+                Err(exists(&self.table, &key))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The query whose rows a COPY sends.
+pub fn copy_query(executor: &Executor, source: &CopySource) -> Result<ast::Query> {
+    let (table, columns) = match source {
+        CopySource::Query(query) => return Ok(query.as_ref().clone()),
+        CopySource::Table { table, columns } => (table, columns),
+    };
+    let found = executor.catalog().get(&table_name(table)?)?;
+    let names = described(&found, &positions(&found, columns)?);
+    let broken = || Error::Internal {
+        what: "our own query does not parse".to_owned(),
+    };
+    let parsed = syntax::parse("SELECT * FROM t").map_err(|_| broken())?;
+    let Some(Kind::Query(query)) = parsed.into_iter().next().map(|one| one.kind) else {
+        return Err(broken());
+    };
+    let mut query = *query.query;
+    let ast::SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(broken());
+    };
+    let quoted = |name: &str| ast::Ident::with_quote('"', name);
+    let wanted = names
+        .iter()
+        .map(|column| ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(quoted(&column.name))));
+    select.projection = wanted.collect();
+    for from in &mut select.from {
+        if let ast::TableFactor::Table { name, .. } = &mut from.relation {
+            *name = ast::ObjectName::from(vec![quoted(found.schema().name())]);
+        }
+    }
+    Ok(query)
+}
+
+/// Where the named columns stand; all of them if none is named.
+fn positions(table: &Table, columns: &[Ident]) -> Result<Vec<usize>> {
+    let schema = table.schema();
+    if columns.is_empty() {
+        return Ok(schema.visible().collect());
+    }
+    let mut positions = Vec::with_capacity(columns.len());
+    for column in columns {
+        let position = schema.column_position(&column_name(column))?;
+        if positions.contains(&position) {
+            return Err(Error::Schema {
+                table: schema.name().to_owned(),
+                reason: format!("column `{}` is named twice", column.value),
+            });
+        }
+        positions.push(position);
+    }
+    Ok(positions)
+}
+
+fn described(table: &Table, positions: &[usize]) -> Arc<[ResultColumn]> {
+    let columns = table.schema().columns();
+    positions
+        .iter()
+        .filter_map(|position| columns.get(*position))
+        .map(|column| ResultColumn {
+            name: column.name.clone(),
+            kind: column.kind,
+        })
+        .collect()
+}
