@@ -140,6 +140,10 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::NoSuchConstraint { .. }
         | sql::Error::Changed
         | sql::Error::NoSuchParameter { .. }
+        | sql::Error::Undeclared { .. }
+        | sql::Error::Unbound { .. }
+        | sql::Error::Name { .. }
+        | sql::Error::Parameter { .. }
         | sql::Error::Unsupported { .. }
         | sql::Error::Syntax(_)
         | sql::Error::DivisionByZero

@@ -19,15 +19,15 @@
 //! changes tables commits what came before it.
 
 mod copy;
-mod named;
 mod set;
 mod settings;
+mod statements;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keys::{Type, Value};
-use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn};
+use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn, named};
 use syntax::Statement;
 use syntax::statement::Kind as Asks;
 use syntax::statement::Show;
@@ -206,7 +206,12 @@ impl Session {
     /// open transaction.
     pub fn parse(&mut self, text: &str) -> Result<Vec<Statement>> {
         let parsed = syntax::parse(text).map_err(sql::Error::from);
-        parsed.map_err(|error| self.failed(error.into()))
+        let resolved = parsed.and_then(|statements| named::resolve(text, statements));
+        let resolved = resolved.map_err(|error| self.failed(error.into()))?;
+        for notice in &resolved.notices {
+            self.warn("01000", notice);
+        }
+        Ok(resolved.statements)
     }
 
     /// Works out the parameters and result columns of a statement. `hints` are types that the client
@@ -242,7 +247,7 @@ impl Session {
         let prepared = self
             .database
             .executor()
-            .prepare(Arc::new(statement), reader, hints)
+            .prepare_resolved(statement, reader, hints)
             .await;
         let prepared = prepared.map_err(|error| self.failed(error.into()))?;
         Ok(match discard {
@@ -358,7 +363,14 @@ impl Session {
             Asks::Vacuum(_) => done("VACUUM"),
             Asks::Other(statement) if let Some(command) = overlooked(statement) => done(command),
             Asks::Other(statement) if let Some(reply) = self.by_name(statement).await? => Ok(reply),
-            _ => self.run(prepared, parameters).await,
+            _ => match named::bind(prepared.statement(), parameters)? {
+                Some((bound, parameters)) => {
+                    let kinds: Vec<_> = parameters.iter().map(Value::value_type).collect();
+                    let prepared = self.prepare(bound, &kinds).await?;
+                    self.run(&prepared, &parameters).await
+                }
+                None => self.run(prepared, parameters).await,
+            },
         }
     }
 

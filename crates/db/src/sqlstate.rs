@@ -64,7 +64,11 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::CannotCast { .. } => "42846",
         sql::Error::DivisionByZero => "22012",
         sql::Error::NoSuchFunction { .. } | sql::Error::NoSuchOperator { .. } => "42883",
-        sql::Error::NoSuchParameter { .. } => "42P02",
+        sql::Error::NoSuchParameter { .. }
+        | sql::Error::Undeclared { .. }
+        | sql::Error::Unbound { .. } => "42P02",
+        sql::Error::Name { .. } => "42601",
+        sql::Error::Parameter { .. } => "22023",
         sql::Error::Unsupported { .. } | sql::Error::Changed => "0A000",
         sql::Error::NoSuchConstraint { .. } => "42P10",
         sql::Error::CopyTooLarge { .. } => "54000",

@@ -39,10 +39,13 @@ async fn answer(session: &mut Session, statement: Statement) -> Result<String, E
             }
         }
     }
-    for notice in session.take_notices() {
-        writeln!(out, "notice {}: {}", notice.code, notice.text).unwrap();
-    }
+    out += &notices(session);
     Ok(out)
+}
+
+fn notices(session: &mut Session) -> String {
+    let line = |notice: db::Notice| format!("notice {}: {}\n", notice.code, notice.text);
+    session.take_notices().into_iter().map(line).collect()
 }
 
 fn refusal(error: &Error) -> String {
@@ -73,7 +76,7 @@ async fn run(session: &mut Session, text: &str) -> String {
         Ok(statements) => statements,
         Err(error) => return refusal(&error),
     };
-    let mut out = String::new();
+    let mut out = notices(session);
     for statement in statements {
         let query = text[statement.span.start..statement.span.end]
             .to_uppercase()

@@ -152,15 +152,28 @@ pub fn copy_query(executor: &Executor, source: &CopySource) -> Result<ast::Query
     let broken = || Error::Internal {
         what: "our own query does not parse".to_owned(),
     };
-    let parsed = syntax::parse("SELECT * FROM t").map_err(|_| broken())?;
+    let parsed = syntax::parse("SELECT * FROM t ORDER BY k").map_err(|_| broken())?;
     let Some(Kind::Query(query)) = parsed.into_iter().next().map(|one| one.kind) else {
         return Err(broken());
     };
     let mut query = *query.query;
+    let quoted = |name: &str| ast::Ident::with_quote('"', name);
+    // Rows go out in the order of the key, however many streams read them.
+    if let Some(ast::OrderByKind::Expressions(terms)) =
+        query.order_by.as_mut().map(|by| &mut by.kind)
+        && let Some(term) = terms.pop()
+    {
+        for column in found.schema().key_columns() {
+            let expr = ast::Expr::Identifier(quoted(&column.name));
+            terms.push(ast::OrderByExpr {
+                expr,
+                ..term.clone()
+            });
+        }
+    }
     let ast::SetExpr::Select(select) = query.body.as_mut() else {
         return Err(broken());
     };
-    let quoted = |name: &str| ast::Ident::with_quote('"', name);
     let wanted = names
         .iter()
         .map(|column| ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(quoted(&column.name))));

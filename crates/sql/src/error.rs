@@ -287,6 +287,34 @@ pub enum Error {
         /// The parameter.
         name: String,
     },
+    /// A name of a text that nothing gave a meaning.
+    #[error("{name} is neither declared nor defined: write DECLARE {name} AS a type before it")]
+    Undeclared {
+        /// The name with its dollar sign.
+        name: String,
+    },
+    /// A parameter that was declared and not bound.
+    #[error("parameter {name} has no value: prepare the statement and bind one")]
+    Unbound {
+        /// The parameter.
+        name: String,
+    },
+    /// A name of a text that is used as it cannot be.
+    #[error("{name}: {reason}")]
+    Name {
+        /// The name with its dollar sign.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A value that its parameter cannot have.
+    #[error("parameter {name}: {reason}")]
+    Parameter {
+        /// The parameter.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// Something that is understood and not done.
     #[error("{what} is not supported yet")]
     Unsupported {

@@ -119,8 +119,7 @@ impl Executor {
 
     /// A random UUID of version 4.
     pub(crate) fn random_uuid(&self) -> Value {
-        let random =
-            u128::from(self.store.random()) << 64 | u128::from(self.store.random());
+        let random = u128::from(self.store.random()) << 64 | u128::from(self.store.random());
         let version = 4_u128 << 76;
         let variant = 2_u128 << 62;
         let free = !(0xf_u128 << 76 | 3_u128 << 62);
@@ -277,7 +276,8 @@ impl Executor {
         let rows = match (prepared.query(), &prepared.statement().kind) {
             (Some(query), _) => query.run(reader, self.given(parameters)).await?,
             (None, Kind::Query(query)) => {
-                self.select_planned(reader, &query.query, parameters).await?
+                self.select_planned(reader, &query.query, parameters)
+                    .await?
             }
             (None, other) => return Err(unsupported(other)),
         };

@@ -248,7 +248,9 @@ fn projection(
     for item in items {
         match item {
             ast::SelectItem::Wildcard(options) if *options == Default::default() => {
-                schema.visible().try_for_each(|position| add(position, None))?;
+                schema
+                    .visible()
+                    .try_for_each(|position| add(position, None))?;
             }
             ast::SelectItem::UnnamedExpr(expr) => {
                 add(named_column(expr, scope)?, None)?;

@@ -20,6 +20,7 @@ mod execute;
 mod fast;
 mod index;
 mod modify;
+pub mod named;
 mod names;
 mod options;
 mod prepare;

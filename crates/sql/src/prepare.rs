@@ -73,6 +73,29 @@ impl Prepared {
         self
     }
 
+    /// The same with the types of parameters that a text declared. Without a plan, `statement` is
+    /// prepared again when its lists are known.
+    pub(crate) fn declared(
+        self,
+        statement: Arc<Statement>,
+        kinds: &[Type],
+        planned: bool,
+    ) -> Result<Self> {
+        let mut inner = Arc::try_unwrap(self.inner).map_err(|_| Error::Internal {
+            what: "a statement was run while it was prepared".to_owned(),
+        })?;
+        inner.statement = statement;
+        inner.parameters = kinds.to_vec();
+        if !planned {
+            inner.plan = Plan::Plain;
+            inner.query = None;
+        }
+        Ok(Self {
+            inner: Arc::new(inner),
+            silent: self.silent,
+        })
+    }
+
     /// What it was prepared from.
     pub fn statement(&self) -> &Statement {
         &self.inner.statement

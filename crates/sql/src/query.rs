@@ -44,6 +44,8 @@ mod sums;
 mod tests;
 mod titles;
 mod typing;
+mod yql;
+mod yql_functions;
 
 #[cfg_attr(
     not(test),

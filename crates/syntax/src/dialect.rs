@@ -21,6 +21,7 @@ use sqlparser::ast::Expr;
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 const BASE: PostgreSqlDialect = PostgreSqlDialect {};
 
@@ -28,6 +29,9 @@ const BASE: PostgreSqlDialect = PostgreSqlDialect {};
 const ATTEMPTS_PER_TOKEN_MAX: usize = 8;
 /// Attempts that even the shortest statement has.
 const ATTEMPTS_MIN: usize = 2_000;
+
+/// How tightly `??` of YQL binds: more than `*` (90), less than a power (100).
+const COALESCE: u8 = 95;
 
 /// PostgreSQL with backticks and index hints, for one statement.
 #[derive(Debug)]
@@ -100,7 +104,10 @@ impl Dialect for EvenKeel {
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        BASE.get_next_precedence(parser)
+        match &parser.peek_token_ref().token {
+            Token::CustomBinaryOperator(operator) if operator == "??" => Some(Ok(COALESCE)),
+            _ => BASE.get_next_precedence(parser),
+        }
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {

@@ -8,6 +8,7 @@
 //!   "UPSERT INTO t (id) VALUES (1ul);  SELECT …"
 //!        │ tokens     sqlparser's tokenizer; places become bytes; statements apart; limits
 //!        │ quotes     is "…" a name or a string?
+//!        │ forms      a, b, FROM → a, b FROM, GROUP BY x AS k, a ?? b
 //!        │ rewrite    1ul → CAST(1 AS Uint64), Digest::X( → one word, VIEW ix → index hint
 //!        ▼ parse      grammars of ours over sqlparser's parser
 //!   Statement { span: 0..31, kind: Insert { mode: Upsert, table: t @ 12..13, … } }
@@ -36,7 +37,10 @@ pub mod ast {
 mod dialect;
 pub mod error;
 pub mod fingerprint;
+pub mod forms;
+mod groups;
 pub mod literal;
+mod long_strings;
 mod parse;
 pub mod quotes;
 mod reader;
@@ -49,7 +53,7 @@ pub mod tokens;
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
 pub use literal::{cast_type, literal, literal_text};
-pub use parse::{parse, parse_each};
+pub use parse::{deep, parse, parse_each};
 pub use span::{Position, Span};
 pub use statement::{Ident, Kind, Mode, Name, Statement};
 pub use tokens::{CHAIN_MAX, NESTING_MAX, STATEMENT_BYTES_MAX, TEXT_BYTES_MAX};

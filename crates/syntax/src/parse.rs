@@ -19,6 +19,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::ast;
 use crate::dialect::EvenKeel;
 use crate::error::Result;
+use crate::forms::forms;
 use crate::quotes;
 use crate::reader::{Reader, convert_name};
 use crate::rewrite::rewrite;
@@ -27,7 +28,7 @@ use crate::statement::{
     CreateIndex, Define, Drop, Ident, Kind, Pragma, Query, Statement, Truncate, Vacuum,
 };
 use crate::table::Index;
-use crate::tokens;
+use crate::tokens::{self, is_token};
 
 /// Stack that reading takes before anything is nested.
 const STACK_BYTES_MIN: usize = 384 << 10;
@@ -36,6 +37,15 @@ const STACK_BYTES_MIN: usize = 384 << 10;
 const LEVEL_STACK_BYTES_MAX: usize = 256 << 10;
 /// Stack for statements that sqlparser reads whole: it does not check at statements in statements.
 const OTHER_STACK_BYTES: usize = 24 << 20;
+
+/// Stack for walking the deepest tree there is, twice: one level of a chain of operators takes some
+/// kilobytes when the walk is not optimised.
+const WALK_STACK_BYTES: usize = 16 << 20;
+
+/// Walks a tree, or does anything else that goes as deep as a tree does, on a stack that is enough.
+pub fn deep<T>(walk: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(WALK_STACK_BYTES, 2 * WALK_STACK_BYTES, walk)
+}
 
 /// Reads every statement of a text, or the first error.
 ///
@@ -73,6 +83,7 @@ pub fn parse_each(text: &str) -> Result<Vec<Result<Statement>>> {
 /// Decides quotes and rewrites YQL's forms.
 fn prepare(text: &str, mut tokens: Vec<TokenWithSpan>, yql: bool) -> Result<Vec<TokenWithSpan>> {
     quotes::decide(text, &mut tokens, yql)?;
+    let tokens = forms(text, tokens, yql)?;
     rewrite(text, &tokens)
 }
 
@@ -87,7 +98,7 @@ fn statement(mut reader: Reader<'_>) -> Result<Statement> {
         _ => query(&mut reader)?,
     };
     reader.finish()?;
-    Ok(Statement { span, kind })
+    Ok(Statement::new(span, kind))
 }
 
 fn by_first_word(mut reader: Reader<'_>, word: &str) -> Result<Statement> {
@@ -136,10 +147,15 @@ fn by_first_word(mut reader: Reader<'_>, word: &str) -> Result<Statement> {
         "pragma" => pragma(read)?,
         "vacuum" | "analyze" => vacuum(read)?,
         "call" => call(read)?,
+        "evaluate" | "do" | "define" | "import" | "export" | "process" | "reduce" | "subquery"
+        | "batch" => {
+            let reason = format!("{} is not supported", word.to_ascii_uppercase());
+            return Err(read.invalid(read.start(), reason));
+        }
         _ => return other(reader),
     };
     reader.finish()?;
-    Ok(Statement { span, kind })
+    Ok(Statement::new(span, kind))
 }
 
 /// Lets sqlparser read the whole statement, from the beginning.
@@ -147,10 +163,10 @@ fn other(reader: Reader<'_>) -> Result<Statement> {
     let mut reader = reader.again();
     let statement = stacker::grow(OTHER_STACK_BYTES, || reader.run(Parser::parse_statement))?;
     reader.finish()?;
-    Ok(Statement {
-        span: reader.span,
-        kind: Kind::Other(Box::new(statement)),
-    })
+    Ok(Statement::new(
+        reader.span,
+        Kind::Other(Box::new(statement)),
+    ))
 }
 
 fn query(reader: &mut Reader<'_>) -> Result<Kind> {
@@ -178,6 +194,9 @@ fn discard(reader: &mut Reader<'_>) -> Result<Kind> {
 fn define(reader: &mut Reader<'_>) -> Result<Kind> {
     let name = parameter_name(reader)?;
     reader.expect_token(&Token::Eq)?;
+    if is_lambda(reader) {
+        return Err(reader.invalid(reader.start(), "a lambda is not supported"));
+    }
     let value = if reader.is("select") || reader.is("with") {
         ast::Expr::Subquery(reader.run(Parser::parse_query)?)
     } else {
@@ -185,6 +204,18 @@ fn define(reader: &mut Reader<'_>) -> Result<Kind> {
     };
     let value = Box::new(value);
     Ok(Kind::Define(Define { name, value }))
+}
+
+/// Whether `( $x, … ) ->` is next.
+fn is_lambda(reader: &Reader<'_>) -> bool {
+    let mut ahead = 0;
+    if !is_token(reader.peek(ahead), &Token::LParen) {
+        return false;
+    }
+    while reader.peek(ahead).is_some() && !is_token(reader.peek(ahead), &Token::RParen) {
+        ahead += 1;
+    }
+    is_token(reader.peek(ahead + 1), &Token::Arrow)
 }
 
 fn parameter_name(reader: &mut Reader<'_>) -> Result<Ident> {
@@ -277,7 +308,7 @@ fn drop(mut reader: Reader<'_>) -> Result<Statement> {
         if_exists,
         cascade,
     });
-    Ok(Statement { span, kind })
+    Ok(Statement::new(span, kind))
 }
 
 fn truncate(reader: &mut Reader<'_>) -> Result<Kind> {

@@ -16,8 +16,8 @@
 //! PostgreSQL refuses a column in each of these places, so none of its statements changes meaning.
 //!
 //! A text speaks YQL when it holds something PostgreSQL has no form for: a first line `--!syntax_v1`,
-//! a name in backticks, a parameter or named expression with a name (`$id`, not `$1`), `PRAGMA`, or
-//! `DECLARE $…`. There `"…"` is a string everywhere, for YQL quotes names with backticks only.
+//! a name in backticks, a parameter or named expression with a name (`$id`, not `$1`), `PRAGMA`,
+//! `DECLARE $…`, or a list written out (`AsList(…)`, `AsStruct(…)`, `AS_TABLE(…)`). There `"…"` is a string everywhere, for YQL quotes names with backticks only.
 //!
 //! ```text
 //!   SELECT "Id" FROM "Orders" WHERE note = 'x'             names
@@ -47,6 +47,9 @@ use crate::tokens::{bare_word, is_token, is_word};
 pub(crate) const STRING_SUFFIXES: &[(&str, &str)] =
     &[("u", "Utf8"), ("s", "String"), ("j", "Json")];
 
+/// Functions that only YQL has and that take strings.
+const YQL_CALLS: &[&str] = &["as_table", "aslist", "asstruct"];
+
 /// Whether a text holds something that only YQL has a form for; see the module's first page.
 pub(crate) fn speaks_yql(text: &str, tokens: &[TokenWithSpan]) -> bool {
     text.trim_start().starts_with("--!syntax")
@@ -57,7 +60,9 @@ pub(crate) fn speaks_yql(text: &str, tokens: &[TokenWithSpan]) -> bool {
                 Token::Word(word) if word.quote_style == Some('`') => true,
                 Token::Word(word) if word.quote_style.is_none() => {
                     let begins = at == 0 || is_token(tokens.get(at - 1), &Token::SemiColon);
-                    begins && word.value.eq_ignore_ascii_case("pragma")
+                    let calls = is_token(tokens.get(at + 1), &Token::LParen);
+                    let named = |name: &&str| word.value.eq_ignore_ascii_case(name);
+                    begins && named(&"pragma") || calls && YQL_CALLS.iter().any(named)
                 }
                 Token::Placeholder(name) => is_named(name),
                 _ => false,

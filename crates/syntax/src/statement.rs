@@ -18,6 +18,19 @@ pub struct Statement {
     pub span: Span,
     /// What it asks.
     pub kind: Kind,
+    /// What `$1`, `$2`, … are, if the text around the statement declared them by name. The parser
+    /// leaves declarations where they stand; whoever resolves names fills this in.
+    pub declared: Vec<Declare>,
+}
+
+impl Statement {
+    pub(crate) fn new(span: Span, kind: Kind) -> Self {
+        Self {
+            span,
+            kind,
+            declared: Vec::new(),
+        }
+    }
 }
 
 /// What a statement asks.

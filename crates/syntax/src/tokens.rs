@@ -19,6 +19,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
 use crate::ast::Location;
 use crate::dialect::EvenKeel;
 use crate::error::{Error, Result};
+use crate::long_strings;
 use crate::span::{Position, Span};
 
 /// Bytes of the longest statement.
@@ -44,7 +45,8 @@ pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>> {
     }
     let mut ruler = Ruler::new(text);
     let dialect = EvenKeel::new(0);
-    let tokens = Tokenizer::new(&dialect, text)
+    let covered = long_strings::cover(text);
+    let tokens = Tokenizer::new(&dialect, covered.as_deref().unwrap_or(text))
         .tokenize_with_location()
         .map_err(|error| {
             let offset = Ruler::new(text).offset(error.location);
@@ -54,11 +56,13 @@ pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>> {
     for token in tokens {
         let start = ruler.offset(token.span.start);
         let end = ruler.offset(token.span.end);
+        let span = Span::new(start, end);
         if !matches!(token.token, Token::Whitespace(_) | Token::EOF) {
-            kept.push(TokenWithSpan::new(
-                token.token,
-                Span::new(start, end).encode(),
-            ));
+            let token = match long_strings::content(span.slice(text)) {
+                Some(string) if covered.is_some() => Token::SingleQuotedString(string),
+                _ => token.token,
+            };
+            kept.push(TokenWithSpan::new(token, span.encode()));
         }
     }
     Ok(kept)

@@ -41,8 +41,8 @@ use partitions::spaces::{META_SPACE, table_space};
 use partitions::{AccessKind, Counts, Delta, Map, Partition, TableId, counters_key};
 use storage::{Batch, Bytes, Durability, KeyRange, Pair};
 
-use crate::epochs::Expected;
 use crate::engines::Slot;
+use crate::epochs::Expected;
 use crate::footprint::{Footprints, Touch};
 use crate::plan::signed;
 use crate::store::Sequencer;

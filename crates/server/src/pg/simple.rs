@@ -35,6 +35,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .parse(text)
             .map_err(|error| Error::in_text(error, text))?;
         if statements.is_empty() {
+            put_notices(&mut self.channel.out, self.session.take_notices());
             put(&mut self.channel.out, &EmptyQueryResponse::new());
         }
         let several = statements.len() > 1;
@@ -47,7 +48,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let work = async {
                 let located = |error| Error::in_text(error, text);
                 let prepared = session.prepare(statement, &[]).await.map_err(located)?;
-                if !prepared.parameters().is_empty() {
+                // Parameters with names are missed by name when the statement runs.
+                let named = !prepared.statement().declared.is_empty();
+                if !named && !prepared.parameters().is_empty() {
                     return Err(Error::ParameterUnbound);
                 }
                 if let Some(copy) = session.copy(&prepared).await.map_err(located)? {

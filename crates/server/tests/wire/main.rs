@@ -15,3 +15,4 @@ mod process;
 mod psql;
 mod settings;
 mod shell;
+mod yql;

@@ -286,9 +286,7 @@ fn bounds(key: &Key<'_>, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(usi
             negated: false,
         } => {
             let column = key_column(key, expr, scope)?;
-            let values = list
-                .iter()
-                .map(|item| key_value(key, column, item, scope));
+            let values = list.iter().map(|item| key_value(key, column, item, scope));
             Some((column, vec![Bound::Equal(values.collect::<Option<_>>()?)]))
         }
         ast::Expr::Between {

@@ -61,9 +61,8 @@ impl Path {
                 covered: true,
             });
         }
-        let usable = |index: &&Arc<IndexTable>| {
-            index.ready && hint.is_none_or(|name| index.name == name)
-        };
+        let usable =
+            |index: &&Arc<IndexTable>| index.ready && hint.is_none_or(|name| index.name == name);
         for index in table.indexes().iter().filter(usable) {
             let Some(filter) = KeyFilter::new(schema, &index.key, selection, scope)? else {
                 continue;

@@ -113,10 +113,7 @@ impl ChangePlan {
         Self::new(&parts, hints)
     }
 
-    fn new(
-        parts: &Parts<'_>,
-        hints: &[Option<Type>],
-    ) -> Result<(Self, Vec<Option<Type>>)> {
+    fn new(parts: &Parts<'_>, hints: &[Option<Type>]) -> Result<(Self, Vec<Option<Type>>)> {
         let table = Arc::clone(&parts.table);
         let schema = table.schema();
         let mut scope = Scope::new(schema, parts.alias.clone(), hints);

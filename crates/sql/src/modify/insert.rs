@@ -304,11 +304,7 @@ fn source(
     Ok(Source::Rows(compiled))
 }
 
-fn conflict(
-    schema: &Schema,
-    clause: &ast::OnConflict,
-    scope: &mut Scope<'_>,
-) -> Result<Conflict> {
+fn conflict(schema: &Schema, clause: &ast::OnConflict, scope: &mut Scope<'_>) -> Result<Conflict> {
     conflict_target(schema, clause)?;
     let ast::OnConflictAction::DoUpdate(update) = &clause.action else {
         return Ok(Conflict::Nothing);

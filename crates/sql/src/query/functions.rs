@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::ArrayRef;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result as DataFusionResult;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -15,6 +15,7 @@ use keys::{Type, Value, hash_values};
 use super::columns::{append, builder, data_type};
 use super::provider::external;
 use super::results;
+use super::yql_functions::Plain;
 use crate::Result;
 
 /// The time of the statement.
@@ -26,7 +27,8 @@ pub(crate) const TODAY: &str = "current_date";
 /// Every function we add.
 pub(crate) fn all() -> Vec<Arc<ScalarUDF>> {
     let digests = FUNCTIONS.iter().map(|one| Function::new(Body::Digest(one)));
-    let all = digests.chain([Function::new(Body::Hash)]);
+    let plain = Plain::all().map(|one| Function::new(Body::Plain(one)));
+    let all = digests.chain([Function::new(Body::Hash)]).chain(plain);
     all.map(ScalarUDF::new_from_impl)
         .chain(Clock::both().map(ScalarUDF::new_from_impl))
         .map(Arc::new)
@@ -101,12 +103,18 @@ struct Function {
 enum Body {
     Digest(&'static DigestFunction),
     Hash,
+    Plain(&'static Plain),
 }
 
 impl Body {
-    fn output(&self) -> Type {
+    /// The type of the answer to arguments of these types.
+    fn output(&self, arguments: &[Type]) -> Type {
         match self {
             Self::Hash => Type::Uint64,
+            Self::Plain(function) => {
+                let first = || arguments.first().copied().unwrap_or(Type::Utf8);
+                function.output.unwrap_or_else(first)
+            }
             Self::Digest(function) => match function.output() {
                 Output::Uint32 => Type::Uint32,
                 Output::Uint64 => Type::Uint64,
@@ -118,6 +126,7 @@ impl Body {
     fn call(&self, values: &[Value]) -> Result<Value> {
         match self {
             Self::Hash => Ok(Value::Uint64(hash_values(values))),
+            Self::Plain(function) => function.call(values),
             Self::Digest(function) => Ok(function.call(values)?),
         }
     }
@@ -127,6 +136,7 @@ impl Function {
     fn new(body: Body) -> Self {
         let name = match &body {
             Body::Hash => "hash".to_owned(),
+            Body::Plain(function) => function.name.to_owned(),
             // Names without quotes are in lower case by the time they are looked up.
             Body::Digest(function) => format!("digest::{}", function.name.to_lowercase()),
         };
@@ -161,8 +171,10 @@ impl ScalarUDFImpl for Function {
         &self.signature
     }
 
-    fn return_type(&self, _arguments: &[DataType]) -> DataFusionResult<DataType> {
-        Ok(data_type(self.body.output()))
+    fn return_type(&self, arguments: &[DataType]) -> DataFusionResult<DataType> {
+        let kind = |kind: &DataType| results::kind_of(&Field::new("", kind.clone(), true));
+        let arguments: Vec<Type> = arguments.iter().map(kind).collect();
+        Ok(data_type(self.body.output(&arguments)))
     }
 
     fn invoke_with_args(&self, call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
@@ -180,7 +192,7 @@ impl ScalarUDFImpl for Function {
         for (argument, kind) in call.args.into_iter().zip(&kinds) {
             arrays.push(results::plain(&argument.into_array(rows)?, *kind).map_err(external)?);
         }
-        let output = self.body.output();
+        let output = self.body.output(&kinds);
         let mut column = builder(output, rows);
         for row in 0..rows {
             let mut values = Vec::with_capacity(arrays.len());

@@ -19,7 +19,7 @@ use super::names::{CATALOG, Names, SCHEMA};
 use super::planned::PlannedQuery;
 use super::refusals::ours;
 use super::typing::Typing;
-use super::{functions, memory, phrases, rewrite, sums};
+use super::{functions, memory, phrases, rewrite, sums, yql};
 use crate::{Catalog, Result};
 
 /// How many streams a large scan is read by.
@@ -96,10 +96,12 @@ pub(crate) async fn logical(
     query: &ast::Query,
     hints: &[Option<Type>],
 ) -> Result<LogicalPlan> {
-    let query = phrases::understood(query);
-    let statement = ast::Statement::Query(Box::new(query));
+    let mut understood = phrases::understood(query);
+    yql::rewrite(&mut understood);
+    let statement = ast::Statement::Query(Box::new(understood));
     let statement = DataFusionStatement::Statement(Box::new(statement));
-    let plan = state.statement_to_plan(statement).await.map_err(ours)?;
+    let plan = state.statement_to_plan(statement).await;
+    let plan = plan.map_err(|error| yql::as_typed(ours(error), query))?;
     rewrite::rewrite(plan, hints).map_err(ours)
 }
 

@@ -39,7 +39,7 @@ pub(super) fn alter(mut reader: Reader<'_>) -> Result<Statement> {
         if_exists,
         actions,
     }));
-    Ok(Statement { span, kind })
+    Ok(Statement::new(span, kind))
 }
 
 /// Reads one change, or nothing if none of ours begins here.

@@ -214,7 +214,7 @@ pub(super) fn explain(mut reader: Reader<'_>) -> Result<Statement> {
         format: explain.format,
         statement: Box::new(statement(reader.rest())?),
     });
-    Ok(Statement { span, kind })
+    Ok(Statement::new(span, kind))
 }
 
 #[derive(Default)]

@@ -55,7 +55,7 @@ pub(super) fn create(mut reader: Reader<'_>) -> Result<Statement> {
         return fall_back(reader, "WITH or the end of the statement");
     }
     let kind = Kind::CreateTable(Box::new(table));
-    Ok(Statement { span, kind })
+    Ok(Statement::new(span, kind))
 }
 
 /// Lets sqlparser try; if it cannot either, the error is ours.

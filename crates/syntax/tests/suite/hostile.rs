@@ -212,3 +212,21 @@ fn depth_and_chains_have_limits_that_say_so() {
         "{too_long:?}"
     );
 }
+
+#[test]
+fn forms_of_yql_neither_multiply_nor_hang() {
+    let groups = "SELECT k FROM t GROUP BY a + 1 AS k UNION ".repeat(5_000);
+    let uses = format!(
+        "SELECT {} FROM t GROUP BY {} AS k",
+        "k, ".repeat(50_000),
+        "a + ".repeat(1_000)
+    );
+    let names = format!("SELECT 1 GROUP BY {} b", "a AS k, ".repeat(20_000));
+    let marks = "@@ '".repeat(50_000);
+    let nothing = "Nothing(".repeat(60) + &"a?".repeat(100_000);
+    let lists = "IN [".repeat(60) + &"? ? ".repeat(100_000);
+    for text in [groups, uses, names, marks, nothing, lists] {
+        let outcome = parse(&text);
+        assert!(outcome.is_err(), "{}", text.get(..60).unwrap_or_default());
+    }
+}
