@@ -43,6 +43,7 @@
 //! else in the database is a thread spawned. [`Error`] is the only error that leaves.
 
 mod admin;
+mod asks;
 mod background;
 mod database;
 mod error;
@@ -53,6 +54,7 @@ mod sqlstate;
 mod transaction;
 
 pub use admin::PartitionInfo;
+pub use asks::list_parameters;
 pub use database::{Database, Options};
 pub use error::{Error, Kind, Result};
 pub use keys::{Decimal, Type, Value};

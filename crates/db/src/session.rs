@@ -11,8 +11,8 @@
 //! ```
 //!
 //! COMMIT of a failed transaction rolls it back, as in PostgreSQL. Statements that change tables
-//! themselves take effect at once and are refused inside BEGIN and COMMIT, but for TRUNCATE, which
-//! deletes row by row there.
+//! themselves take effect at once, also inside BEGIN and COMMIT, where they are refused once the
+//! transaction has written. TRUNCATE deletes row by row there, and can be taken back.
 //!
 //! A *block* is several statements that came as one text: they are one transaction although nobody
 //! said BEGIN. BEGIN inside a block makes it a transaction that outlives the block; a statement that
@@ -28,13 +28,13 @@ use std::sync::Arc;
 
 use keys::{Type, Value};
 use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn, named};
-use syntax::Statement;
 use syntax::statement::Kind as Asks;
 use syntax::statement::Show;
+use syntax::Statement;
 use txn::{Durability, Savepoint};
 
 use self::set::{read_only, show_columns};
-use self::settings::Settings;
+use self::settings::{Settings, Until};
 use crate::{Database, Error, Kind, Result, Row};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
@@ -99,7 +99,7 @@ pub struct Notice {
 pub(crate) enum SessionError {
     #[error("the transaction has failed: nothing runs before ROLLBACK")]
     Failed,
-    #[error("statements that change tables themselves run outside of transactions: COMMIT first")]
+    #[error("statements that change tables themselves take effect at once: COMMIT first")]
     Definition,
     #[error("the transaction is read only")]
     ReadOnly,
@@ -165,6 +165,9 @@ pub struct Session {
     /// What PREPARE made, by name.
     named: BTreeMap<String, Prepared>,
     deallocated: Vec<String>,
+    /// Who the client says it is, and what it calls the database.
+    user: String,
+    database_name: String,
 }
 
 /// A transaction between BEGIN and COMMIT.
@@ -177,6 +180,9 @@ struct Open {
     block: bool,
 }
 
+/// What a client is called that does not say.
+const DEFAULT_NAME: &str = "evenkeel";
+
 impl Session {
     /// A new conversation.
     pub fn new(database: Arc<Database>) -> Self {
@@ -187,6 +193,8 @@ impl Session {
             notices: Vec::new(),
             named: BTreeMap::new(),
             deallocated: Vec::new(),
+            user: DEFAULT_NAME.to_owned(),
+            database_name: DEFAULT_NAME.to_owned(),
         }
     }
 
@@ -200,6 +208,12 @@ impl Session {
     /// of them.
     pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
         self.settings.take_reports()
+    }
+
+    /// Says who the client is and what it calls the database, for `current_user` and the like.
+    pub fn introduce(&mut self, user: &str, database: &str) {
+        self.user = user.to_owned();
+        self.database_name = database.to_owned();
     }
 
     /// Reads a text of any number of statements. Runs nothing, but text that is no statement fails an
@@ -218,9 +232,15 @@ impl Session {
     /// stated, by position.
     pub async fn prepare(
         &mut self,
-        statement: Statement,
+        mut statement: Statement,
         hints: &[Option<Type>],
     ) -> Result<Prepared> {
+        let personal = sql::Personal {
+            user: &self.user,
+            database: &self.database_name,
+            settings: &|name| self.settings.get(name).map(str::to_owned),
+        };
+        sql::personalise(&mut statement, personal);
         if let Asks::Show(Show::Variable(name)) = &statement.kind {
             let columns = show_columns(name);
             return Ok(Prepared::plain(statement, Some(columns)));
@@ -321,6 +341,13 @@ impl Session {
         if self.state() == TransactionState::Failed && !ends {
             return Err(SessionError::Failed.into());
         }
+        if let Asks::Query(query) = kind
+            && !prepared.is_by_key()
+        {
+            for (name, value) in sql::configured(&query.query) {
+                self.settings.set(&name, Some(&value), Until::Reset)?;
+            }
+        }
         match kind {
             Asks::Begin(modes) => {
                 let default = self.settings.is_on("default_transaction_read_only");
@@ -387,12 +414,20 @@ impl Session {
         }
         if Executor::is_definition(statement) {
             self.end_block().await?;
-            if self.transaction.is_none() {
-                return Ok(executor.define(statement)?.into());
-            }
             // Emptying a table can be taken back, as a deletion of all its rows.
-            if !matches!(statement.kind, Asks::Truncate(_)) {
-                return Err(SessionError::Definition.into());
+            let deletes = matches!(statement.kind, Asks::Truncate(_));
+            match &self.transaction {
+                None => return Ok(executor.define(statement)?.into()),
+                Some(_) if deletes => {}
+                // What it wrote may be about a table that would change under it.
+                Some(open) if open.inner.has_written() => {
+                    return Err(SessionError::Definition.into());
+                }
+                Some(_) => {
+                    let answer = executor.define(statement)?;
+                    self.warn("01000", "tables changed at once: ROLLBACK does not undo it");
+                    return Ok(answer.into());
+                }
             }
         }
         let fast = self.settings.is_on("enable_fast_path");

@@ -214,6 +214,7 @@ fn described(table: &Table, positions: &[usize]) -> Arc<[ResultColumn]> {
         .map(|column| ResultColumn {
             name: column.name.clone(),
             kind: column.kind,
+            list: false,
         })
         .collect()
 }

@@ -157,7 +157,7 @@ impl Executor {
         query: &ast::Query,
         hints: &[Option<Type>],
     ) -> Result<PlannedQuery> {
-        let queries = self.queries.get_or_init(Queries::new);
+        let queries = self.queries.get_or_init(|| Queries::new(&self.catalog, &self.store));
         queries.prepare(&self.catalog, reader, query, hints).await
     }
 
@@ -186,6 +186,7 @@ impl Executor {
         let column = |name: &str| ResultColumn {
             name: name.to_owned(),
             kind: Type::Utf8,
+            list: false,
         };
         ["Path", "PathType", "CreateQuery"].map(column).into()
     }

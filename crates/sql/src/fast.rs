@@ -240,6 +240,7 @@ fn projection(
         positions.push(position);
         let name = name.unwrap_or_else(|| column.name.clone());
         columns.push(ResultColumn {
+            list: false,
             name,
             kind: column.kind,
         });

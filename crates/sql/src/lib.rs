@@ -29,6 +29,7 @@ mod record;
 mod scalar;
 mod schema;
 mod sequence;
+mod system;
 
 pub use cast::cast;
 pub use catalog::{Catalog, Table};
@@ -37,6 +38,7 @@ pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use options::{ReadReplicas, TableOptions, Ttl};
 pub use prepare::Prepared;
-pub use query::ResultColumn;
+pub use query::{ResultColumn, list_parameters};
 pub use schema::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, Index, NAME_CHARS_MAX, Schema};
 pub use sequence::{Definition, Sequence, Standing};
+pub use system::{Personal, configured, personalise, postgres_type};

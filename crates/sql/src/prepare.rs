@@ -111,6 +111,11 @@ impl Prepared {
         self.inner.columns.as_ref().filter(|_| !self.silent)
     }
 
+    /// Whether it reads by key, without DataFusion.
+    pub fn is_by_key(&self) -> bool {
+        matches!(self.inner.plan, Plan::Read(_))
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.inner.plan
     }

@@ -26,6 +26,8 @@ mod decode;
 mod explain;
 mod functions;
 mod hidden;
+mod list_parameters;
+mod lists;
 mod memory;
 mod names;
 mod parameters;
@@ -44,6 +46,7 @@ mod sums;
 mod tests;
 mod titles;
 mod typing;
+mod unique;
 mod yql;
 mod yql_functions;
 
@@ -52,7 +55,11 @@ mod yql_functions;
     expect(unused_imports, reason = "EXPLAIN shows plans with it")
 )]
 pub(crate) use explain::PlanNode;
+pub(crate) use columns::{TYPE_KEY, append, builder, data_type};
+pub use list_parameters::list_parameters;
 pub(crate) use planned::{PlannedQuery, QueryRows};
+pub(crate) use provider::external;
 pub(crate) use queries::Queries;
+pub(crate) use results::{kind_of, plain, value_or_null};
 pub use titles::ResultColumn;
 pub(crate) use titles::title;

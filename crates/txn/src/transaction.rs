@@ -110,6 +110,11 @@ impl Transaction {
         self.writes.is_empty()
     }
 
+    /// Whether it has written anything so far.
+    pub fn has_written(&self) -> bool {
+        !self.writes.is_empty()
+    }
+
     /// Marks a point to which [`Transaction::rollback_to`] returns.
     pub fn savepoint(&mut self) -> Savepoint {
         self.writes.savepoint()

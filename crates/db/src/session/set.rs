@@ -129,6 +129,7 @@ pub(super) fn show_columns(name: &str) -> Arc<[ResultColumn]> {
     let column = |name: &str| ResultColumn {
         name: name.to_owned(),
         kind: Type::Utf8,
+        list: false,
     };
     match name {
         "all" => ["name", "setting", "description"].map(column).into(),

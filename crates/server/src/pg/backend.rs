@@ -94,8 +94,16 @@ pub(super) fn put_columns(out: &mut BytesMut, columns: &[ResultColumn], formats:
             column.name.replace('\0', "\u{fffd}"),
             0,
             0,
-            types::oid(column.kind),
-            types::size(column.kind),
+            if column.list {
+                types::list_oid(column.kind)
+            } else {
+                types::oid(column.kind)
+            },
+            if column.list {
+                -1
+            } else {
+                types::size(column.kind)
+            },
             types::modifier(column.kind),
             formats.of(position).code(),
         )
@@ -181,6 +189,18 @@ impl Formats {
                 expected: columns,
             }),
         }
+    }
+
+    /// The same, knowing which of the columns are lists.
+    pub(super) fn for_columns(self, columns: &[ResultColumn]) -> Self {
+        if !columns.iter().any(|column| column.list) {
+            return self;
+        }
+        let format = |(position, column): (usize, &ResultColumn)| match self.of(position) {
+            Format::Binary if column.list => Format::BinaryList(column.kind),
+            other => other,
+        };
+        Self::Each(columns.iter().enumerate().map(format).collect())
     }
 
     pub(super) fn of(&self, position: usize) -> Format {

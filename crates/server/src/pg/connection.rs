@@ -13,7 +13,7 @@
 //! the client's hanging up. Either of the last two drops the statement where it stands; dropping a
 //! session rolls back what it had open. So a client that goes away leaves nothing behind.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -51,6 +51,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             portals: HashMap::new(),
             cancel,
             skipping: false,
+        }
+    }
+
+    /// Tells the session who the client is. The database is called as the user unless it says.
+    pub(super) fn introduce(&mut self, parameters: &BTreeMap<String, String>) {
+        if let Some(user) = parameters.get("user") {
+            let database = parameters.get("database").unwrap_or(user);
+            self.session.introduce(user, database);
         }
     }
 

@@ -121,11 +121,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .map(Prepared::parameters)
             .unwrap_or_default();
         let mut stated = parse.type_oids.into_iter();
-        let travels = |kind: &keys::Type| match stated.next() {
-            None | Some(0 | types::OID_UNKNOWN) => types::oid(*kind),
+        let lists = prepared
+            .as_ref()
+            .map(|prepared| db::list_parameters(prepared.statement()))
+            .unwrap_or_default();
+        let travels = |(position, kind): (usize, &keys::Type)| match stated.next() {
+            None | Some(0 | types::OID_UNKNOWN) => {
+                let list = lists.iter().find(|(place, _)| *place == position);
+                list.map_or_else(|| types::oid(*kind), |(_, of)| types::list_oid(*of))
+            }
             Some(oid) => oid,
         };
-        let oids = wanted.iter().map(travels).collect();
+        let oids = wanted.iter().enumerate().map(travels).collect();
         let statement = Statement {
             prepared,
             oids,
@@ -187,7 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let columns = statement.columns().map_or(0, |columns| columns.len());
         let codes = &bind.result_column_format_codes;
         let formats = match statement.columns() {
-            Some(_) => Formats::read(codes, "result formats", columns)?,
+            Some(known) => Formats::read(codes, "result formats", columns)?.for_columns(known),
             None => Formats::All(Format::Text),
         };
         let portal = Portal {

@@ -155,6 +155,7 @@ impl Shared {
         let _listed = Listed { id, shared: self };
 
         let mut connection = Connection::new(channel, session, cancel);
+        connection.introduce(&parameters);
         let ended = tokio::select! {
             ended = connection.run() => ended,
             _ = stopped.wait_for(|stopped| *stopped) => Err(Error::Stopping),

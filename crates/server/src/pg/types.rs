@@ -27,6 +27,7 @@
 //! [`decode`] reads them so before it makes of them what is wanted.
 
 mod binary;
+mod list;
 mod numeric;
 mod text;
 
@@ -56,6 +57,27 @@ pub(crate) const OID_NUMERIC: u32 = 1700;
 pub(crate) const OID_UUID: u32 = 2950;
 pub(crate) const OID_JSONB: u32 = 3802;
 
+const OID_TEXT_LIST: u32 = 1009;
+/// PostgreSQL's types of lists, and what they are lists of.
+const LISTS: [(u32, u32); 16] = [
+    (199, OID_JSON),
+    (1000, OID_BOOL),
+    (1001, OID_BYTEA),
+    (1005, OID_INT2),
+    (1007, OID_INT4),
+    (OID_TEXT_LIST, OID_TEXT),
+    (1015, OID_VARCHAR),
+    (1016, OID_INT8),
+    (1021, OID_FLOAT4),
+    (1022, OID_FLOAT8),
+    (1028, list::OID_OID),
+    (1182, OID_DATE),
+    (1185, OID_TIMESTAMPTZ),
+    (1187, OID_INTERVAL),
+    (1231, OID_NUMERIC),
+    (2951, OID_UUID),
+];
+
 /// How a value is written on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -63,6 +85,8 @@ pub enum Format {
     Text,
     /// As machines do.
     Binary,
+    /// As machines do, for a list of this type, which is at hand as its text.
+    BinaryList(Type),
 }
 
 impl Format {
@@ -79,7 +103,7 @@ impl Format {
     pub fn code(self) -> i16 {
         match self {
             Self::Text => 0,
-            Self::Binary => 1,
+            Self::Binary | Self::BinaryList(_) => 1,
         }
     }
 }
@@ -102,6 +126,19 @@ pub fn oid(kind: Type) -> u32 {
         Type::Uuid => OID_UUID,
         Type::Json => OID_JSON,
     }
+}
+
+/// PostgreSQL's number of the type that a list of ours travels as.
+pub fn list_oid(kind: Type) -> u32 {
+    let element = list::element_oid(kind);
+    let known = LISTS.iter().find(|(_, of)| *of == element);
+    known.map_or(OID_TEXT_LIST, |(list, _)| *list)
+}
+
+/// The number of the type that a list of this type is a list of.
+fn listed_oid(oid: u32) -> Option<u32> {
+    let known = LISTS.iter().find(|(list, _)| *list == oid);
+    known.map(|(_, of)| *of)
 }
 
 /// Bytes of every value of the type in PostgreSQL, or -1 where they differ.
@@ -152,6 +189,7 @@ pub fn encode(value: &Value, format: Format, out: &mut BytesMut) -> Result<()> {
     match format {
         Format::Text => text::encode(value, out),
         Format::Binary => binary::encode(value, out),
+        Format::BinaryList(kind) => list::encode(value, kind, out),
     }
 }
 
@@ -162,8 +200,12 @@ pub(crate) fn decode_text(text: &str, wanted: Type) -> Result<Value> {
 
 /// Reads a parameter that the client stated as type `oid` into the type the statement wants.
 pub fn decode(bytes: &[u8], format: Format, oid: u32, wanted: Type) -> Result<Value> {
+    // A statement takes a list as its text.
+    if let (Some(of), Format::Binary, Type::Utf8) = (listed_oid(oid), format, wanted) {
+        return list::decode(bytes, oid, of);
+    }
     match format {
         Format::Text => text::decode(bytes, wanted),
-        Format::Binary => binary::decode(bytes, oid, wanted),
+        Format::Binary | Format::BinaryList(_) => binary::decode(bytes, oid, wanted),
     }
 }

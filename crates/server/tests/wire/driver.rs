@@ -46,7 +46,7 @@ impl ToSql for Raw {
     fn encode_format(&self, _: &tokio_postgres::types::Type) -> tokio_postgres::types::Format {
         match self.format {
             Format::Text => tokio_postgres::types::Format::Text,
-            Format::Binary => tokio_postgres::types::Format::Binary,
+            Format::Binary | Format::BinaryList(_) => tokio_postgres::types::Format::Binary,
         }
     }
 

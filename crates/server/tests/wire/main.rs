@@ -15,4 +15,5 @@ mod process;
 mod psql;
 mod settings;
 mod shell;
+mod system;
 mod yql;

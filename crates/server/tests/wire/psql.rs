@@ -1,5 +1,6 @@
 //! The real psql.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::process::Server;
@@ -59,4 +60,89 @@ fn psql_runs_statements() {
         err.starts_with("ERROR:  ") && err.contains("LINE 1: SELECT id form boats"),
         "{err}"
     );
+}
+
+const TABLES: &str = "
+    CREATE TABLE boats (id Int64 NOT NULL, name Utf8 NOT NULL, built Date, price Decimal(12,2),
+        PRIMARY KEY (id));
+    CREATE TABLE trips (boat Uint64 NOT NULL, at Timestamp NOT NULL, note Utf8 DEFAULT 'none'u,
+        seen BigSerial, INDEX by_note GLOBAL ON (note) COVER (seen), PRIMARY KEY (boat, at));
+    CREATE TABLE loose (x Json);
+    INSERT INTO boats (id, name) VALUES (1, 'One');
+";
+
+/// What psql prints for commands that it makes queries of itself.
+fn described(server: &Server, commands: &[&str]) -> String {
+    let mut command = Command::new("psql");
+    command.args(["-X", "-h", "127.0.0.1", "-U", "ada", "-d", "boats", "-p"]);
+    command.arg(server.port.to_string());
+    for one in commands {
+        command.args(["-c", one]);
+    }
+    let output = command.output().unwrap();
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(err, "", "{commands:?}");
+    out
+}
+
+#[test]
+fn psql_describes_tables() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    described(&server, &[TABLES]);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    for (file, commands) in [
+        (
+            "psql_lists.txt",
+            &[r"\d", r"\dt", r"\dt+ boats", r"\di", r"\ds", r"\dn"][..],
+        ),
+        (
+            "psql_tables.txt",
+            &[r"\d boats", r"\d trips", r"\d loose", r"\d+ trips"][..],
+        ),
+        (
+            "psql_parts.txt",
+            &[r"\d trips_pkey", r"\d by_note", r"\d trips_seen_seq"][..],
+        ),
+    ] {
+        let printed = described(&server, commands);
+        let path = golden.join(file);
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, &printed).unwrap();
+        }
+        assert_eq!(printed, std::fs::read_to_string(&path).unwrap(), "{file}");
+    }
+}
+
+/// Commands whose answer depends on the version of psql: they have to work, and to name something.
+#[test]
+fn psql_describes_the_rest() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    described(&server, &[TABLES]);
+    for (command, named) in [
+        (r"\l", "evenkeel"),
+        (r"\du", "evenkeel"),
+        (r"\dn+", "public"),
+        (r"\db", "pg_default"),
+        (r"\dT", "List of data types"),
+        (r"\df", "List of functions"),
+        (r"\dx", "List of installed extensions"),
+        (r"\dp", "boats"),
+        (r"\dS pg_class", "pg_class"),
+        (r"\d pg_class", "relname"),
+        (r"\dt pg_catalog.*", "pg_attribute"),
+        (r"\d sys.partition_stats", "PartIdx"),
+        (r"\dv sys.*", "partition_stats"),
+        (r"\dA", "btree"),
+        (r"\dD", "List of domains"),
+        (r"\dc", "List of conversions"),
+        (r"\dC", "List of casts"),
+        (r"\dL", "List of languages"),
+        (r"\dy", "List of event triggers"),
+        (r"\dF", "List of text search configurations"),
+    ] {
+        let printed = described(&server, &[command]);
+        assert!(printed.contains(named), "{command}: {printed}");
+    }
 }

@@ -28,7 +28,11 @@ impl Returning {
         let (mut scalars, mut columns) = (Vec::new(), Vec::new());
         let mut add = |scalar: Scalar, name: String| {
             let kind = scalar.kind().unwrap_or(Type::Utf8);
-            columns.push(ResultColumn { name, kind });
+            columns.push(ResultColumn {
+                name,
+                kind,
+                list: false,
+            });
             scalars.push(scalar);
         };
         for item in items {

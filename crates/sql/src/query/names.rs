@@ -8,6 +8,7 @@ use txn::Reader;
 
 use super::provider::ReadTable;
 use crate::Catalog;
+use crate::system::SystemTables;
 
 /// The one catalog there is.
 pub(crate) const CATALOG: &str = "evenkeel";
@@ -23,11 +24,16 @@ const TABLE_FUNCTIONS: [&str; 3] = ["generate_series", "range", "unnest"];
 pub(crate) struct Names {
     catalog: Arc<Catalog>,
     reader: Reader,
+    system: SystemTables,
 }
 
 impl Names {
-    pub(crate) fn new(catalog: Arc<Catalog>, reader: Reader) -> Self {
-        Self { catalog, reader }
+    pub(crate) fn new(catalog: Arc<Catalog>, reader: Reader, system: SystemTables) -> Self {
+        Self {
+            catalog,
+            reader,
+            system,
+        }
     }
 }
 
@@ -55,7 +61,10 @@ impl CatalogProvider for Names {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        (name == SCHEMA).then(|| Arc::new(self.clone()) as Arc<dyn SchemaProvider>)
+        match name {
+            SCHEMA => Some(Arc::new(self.clone())),
+            other => self.system.schema(other),
+        }
     }
 }
 
@@ -72,9 +81,12 @@ impl SchemaProvider for Names {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         match self.catalog.get(name) {
             Ok(table) => Ok(Some(Arc::new(ReadTable::new(table, self.reader.clone())))),
-            // A function that gives rows is looked for where no table is.
-            Err(_) if TABLE_FUNCTIONS.contains(&name) => Ok(None),
-            Err(error) => Err(super::provider::external(error)),
+            Err(error) => match self.system.unnamed(name)? {
+                Some(table) => Ok(Some(table)),
+                // Asked about before its arguments are looked at.
+                None if TABLE_FUNCTIONS.contains(&name) => Ok(None),
+                None => Err(super::provider::external(error)),
+            },
         }
     }
 

@@ -35,9 +35,9 @@ use super::parameters::{self, NOW, Slot, TODAY, Values};
 use super::provider::ReadTable;
 use super::queries::{self, Queries};
 use super::refusals::ours;
-use super::{ResultColumn, hidden, memory, results, rewrite, titles};
+use super::{ResultColumn, hidden, list_parameters, memory, results, rewrite, titles, unique};
 use crate::scalar::Given;
-use crate::{Catalog, Error, Result};
+use crate::{Catalog, Error, Result, system};
 
 /// How many idle copies of its plan one statement keeps.
 const COPIES_MAX: usize = 4;
@@ -84,9 +84,14 @@ impl PlannedQuery {
         hints: &[Option<Type>],
     ) -> Result<Self> {
         let state = queries.state(catalog, reader);
-        let names = titles::titles(query);
         let mut query = query.clone();
+        system::spell(&mut query);
+        let names = titles::titles(&query);
         hidden::hide(catalog, &mut query);
+        list_parameters::read(&mut query);
+        // Such a rewriting holds the rows of system tables as they are now.
+        let fleeting = system::rewrite(&mut query);
+        unique::name(&mut query);
         let logical = queries::logical(&state, &query, hints).await?;
         let parameters = rewrite::parameter_types(&logical).map_err(ours)?;
         let optimised = state.optimize(&logical).map_err(ours)?;
@@ -102,7 +107,7 @@ impl PlannedQuery {
             needs_values: AtomicBool::new(false),
             shelf: Mutex::default(),
         };
-        if only_our_tables(&optimised) {
+        if !fleeting && only_our_tables(&optimised) {
             inner.kept = Some((state, optimised));
         }
         Ok(Self {

@@ -12,15 +12,16 @@ use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use keys::Type;
 use syntax::ast;
-use txn::Reader;
+use txn::{Reader, Store};
 
 use super::backwards::Backwards;
 use super::names::{CATALOG, Names, SCHEMA};
 use super::planned::PlannedQuery;
 use super::refusals::ours;
 use super::typing::Typing;
-use super::{functions, memory, phrases, rewrite, sums, yql};
-use crate::{Catalog, Result};
+use super::{functions, list_parameters, memory, phrases, rewrite, sums, yql};
+use crate::system::SystemTables;
+use crate::{Catalog, Result, system};
 
 /// How many streams a large scan is read by.
 const STREAMS_MAX: usize = 8;
@@ -35,10 +36,11 @@ pub(crate) struct Queries {
 struct Shared {
     state: SessionState,
     runtime: Arc<RuntimeEnv>,
+    store: Arc<Store>,
 }
 
 impl Queries {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(catalog: &Arc<Catalog>, store: &Arc<Store>) -> Self {
         let runtime = memory::runtime();
         let mut builder = SessionStateBuilder::new()
             .with_config(config())
@@ -48,6 +50,8 @@ impl Queries {
         builder = builder.with_physical_optimizer_rules(physical_rules());
         let functions = builder.scalar_functions().get_or_insert_default();
         functions.extend(functions::all());
+        functions.extend(list_parameters::functions());
+        functions.extend(system::all_functions(catalog, store));
         let planners = builder.expr_planners().get_or_insert_default();
         planners.insert(0, Arc::new(Typing));
         let aggregates = builder.aggregate_functions().get_or_insert_default();
@@ -55,6 +59,7 @@ impl Queries {
         let shared = Shared {
             state: builder.build(),
             runtime,
+            store: Arc::clone(store),
         };
         Self {
             shared: Arc::new(shared),
@@ -76,7 +81,8 @@ impl Queries {
     /// The state in which names mean the tables of a catalog.
     pub(crate) fn state(&self, catalog: &Arc<Catalog>, reader: &Reader) -> SessionState {
         let mut state = self.shared.state.clone();
-        let names = Names::new(Arc::clone(catalog), reader.clone());
+        let system = SystemTables::new(Arc::clone(catalog), Arc::clone(&self.shared.store));
+        let names = Names::new(Arc::clone(catalog), reader.clone(), system);
         state.register_catalog_list(Arc::new(names));
         state
     }

@@ -13,8 +13,8 @@ use datafusion::arrow::datatypes::{
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use keys::{Decimal, Type, Value};
 
-use super::ResultColumn;
 use super::columns::{TYPE_KEY, data_type};
+use super::{ResultColumn, lists};
 use crate::{Error, Result};
 
 /// Our type for a result column. What we have no type for comes as text.
@@ -56,15 +56,35 @@ pub(crate) fn kind_of(field: &Field) -> Type {
     }
 }
 
+/// What a list is a list of, if the field is one that is shown as a list.
+pub(crate) fn element(field: &Field) -> Option<&Field> {
+    match field.data_type() {
+        DataType::List(inner) | DataType::LargeList(inner) if !is_vector(field) => Some(inner),
+        _ => None,
+    }
+}
+
+/// Whether a list is shown as PostgreSQL shows its old vectors: numbers with spaces between.
+fn is_vector(field: &Field) -> bool {
+    field.metadata().contains_key(TYPE_KEY)
+}
+
 /// The rows of a batch, whose columns are of these types.
 pub(crate) fn rows(batch: &RecordBatch, columns: &[ResultColumn]) -> Result<Vec<Vec<Value>>> {
     let mut rows: Vec<Vec<Value>> = (0..batch.num_rows())
         .map(|_| Vec::with_capacity(batch.num_columns()))
         .collect();
-    for (column, array) in columns.iter().zip(batch.columns()) {
-        let array = plain(array, column.kind)?;
+    let schema = batch.schema();
+    let fields = schema.fields().iter();
+    for ((column, field), array) in columns.iter().zip(fields).zip(batch.columns()) {
+        let (array, kind) = match field.data_type() {
+            DataType::List(_) | DataType::LargeList(_) => {
+                (lists::texts(array, is_vector(field))?, Type::Utf8)
+            }
+            _ => (plain(array, column.kind)?, column.kind),
+        };
         for (index, row) in rows.iter_mut().enumerate() {
-            row.push(value_or_null(&array, index, column.kind)?);
+            row.push(value_or_null(&array, index, kind)?);
         }
     }
     Ok(rows)

@@ -37,9 +37,9 @@ impl Fixture {
         let bound = schema.encode_key_prefix(&[Value::Int64(50)]).unwrap();
         let table = catalog.create(&store, schema, &[bound]).unwrap();
         Self {
+            queries: Queries::new(&catalog, &store),
             store,
             catalog,
-            queries: Queries::new(),
             table,
         }
     }

@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::FieldRef;
 use keys::Type;
 use syntax::ast;
 
-use super::results;
+use super::{results, unique};
 use crate::names::tree_name;
 
 /// A column of a result.
@@ -16,6 +16,8 @@ pub struct ResultColumn {
     pub name: String,
     /// Its type.
     pub kind: Type,
+    /// Whether its values are lists of that type, written as PostgreSQL writes them: `{1,2}`.
+    pub list: bool,
 }
 
 /// The columns of a result whose fields these are, by these names where there are any.
@@ -28,8 +30,9 @@ pub(crate) fn columns<'f>(
             .get(index)
             .cloned()
             .flatten()
-            .unwrap_or_else(|| field.name().clone()),
-        kind: results::kind_of(field),
+            .unwrap_or_else(|| unique::seen(field.name()).to_owned()),
+        kind: results::element(field).map_or_else(|| results::kind_of(field), results::kind_of),
+        list: results::element(field).is_some(),
     };
     fields.enumerate().map(column).collect()
 }

@@ -280,6 +280,7 @@ mod tests {
         let named = |(at, kind): (usize, &Type)| ResultColumn {
             name: format!("c{at}"),
             kind: *kind,
+            list: false,
         };
         kinds.iter().enumerate().map(named).collect()
     }

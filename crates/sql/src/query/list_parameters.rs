@@ -1,0 +1,297 @@
+//! Parameters that are lists.
+//!
+//! A list travels as its text, `{1,2}`, so for the plan such a parameter is text. Where it stands as
+//! a list it is read:
+//!
+//! ```text
+//!   id = ANY ($1::bigint[])    id = ANY (list_of_int64($1))
+//!   id = ANY ($1)              is_any(id, $1): the left side says what the elements are
+//! ```
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, ListArray};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::Result as DataFusionResult;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::scalar::ScalarValue;
+use keys::{Type, Value};
+use syntax::ast::{
+    self, ArrayElemTypeDef, BinaryOperator, Expr, Query, UnaryOperator, VisitMut, VisitorMut,
+};
+
+use super::columns::{append, builder, data_type};
+use super::lists::elements;
+use super::provider::external;
+use super::results;
+use crate::Error;
+use crate::system::{call, plain_type};
+
+/// Types that a list may be of.
+const ELEMENTS: [Type; 12] = [
+    Type::Bool,
+    Type::Int16,
+    Type::Int32,
+    Type::Int64,
+    Type::Uint32,
+    Type::Uint64,
+    Type::Float,
+    Type::Double,
+    Type::Utf8,
+    Type::Uuid,
+    Type::Date,
+    Type::Timestamp,
+];
+
+/// Reads parameters as lists where they stand as lists.
+pub(super) fn read(query: &mut Query) {
+    let _ = VisitMut::visit(query, &mut Reads);
+}
+
+struct Reads;
+
+impl VisitorMut for Reads {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(replaced) = replaced(expr) {
+            *expr = replaced;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn replaced(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Cast {
+            expr: inner,
+            data_type,
+            ..
+        } if is_parameter(inner) => {
+            let kind = element(data_type)?;
+            Some(call(&reader_name(kind), vec![inner.as_ref().clone()]))
+        }
+        Expr::AnyOp {
+            left,
+            compare_op: BinaryOperator::Eq,
+            right,
+            ..
+        } if is_parameter(right) => Some(any(left, right)),
+        Expr::AllOp {
+            left,
+            compare_op: BinaryOperator::NotEq,
+            right,
+        } if is_parameter(right) => Some(Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr: Box::new(any(left, right)),
+        }),
+        _ => None,
+    }
+}
+
+fn any(left: &Expr, right: &Expr) -> Expr {
+    call("is_any", vec![left.clone(), inside(right).clone()])
+}
+
+fn inside(mut expr: &Expr) -> &Expr {
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    matches!(inside(expr), Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)))
+}
+
+/// What a type of lists is a list of.
+fn element(kind: &ast::DataType) -> Option<Type> {
+    let ast::DataType::Array(ArrayElemTypeDef::SquareBracket(element, None)) = kind else {
+        return None;
+    };
+    // PostgreSQL's own numbers are of 32 bits without a sign.
+    if element.to_string().to_lowercase().ends_with("oid") {
+        return Some(Type::Uint32);
+    }
+    let plain = plain_type(element);
+    let kind = syntax::cast_type(plain.as_ref().unwrap_or(element))?;
+    ELEMENTS.contains(&kind).then_some(kind)
+}
+
+/// The parameters of a query that are cast to lists, by their place from 0, and what they are lists
+/// of.
+pub fn list_parameters(query: &Query) -> Vec<(usize, Type)> {
+    struct Finds(Vec<(usize, Type)>);
+    impl ast::Visitor for Finds {
+        type Break = ();
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if let Expr::Cast {
+                expr: inner,
+                data_type,
+                ..
+            } = expr
+                && let Expr::Value(value) = inside(inner)
+                && let ast::Value::Placeholder(name) = &value.value
+                && let Some(number) = name.strip_prefix('$').and_then(|one| one.parse().ok())
+                && let Some(kind) = element(data_type)
+            {
+                self.0.push((usize::saturating_sub(number, 1), kind));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut found = Finds(Vec::new());
+    let _ = ast::Visit::visit(query, &mut found);
+    found.0
+}
+
+/// The functions that read lists.
+pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
+    let readers = ELEMENTS.iter().map(|kind| Reader {
+        name: reader_name(*kind),
+        kind: Some(*kind),
+        signature: Signature::any(1, Volatility::Immutable),
+    });
+    let any = Reader {
+        name: "is_any".to_owned(),
+        kind: None,
+        signature: Signature::any(2, Volatility::Immutable),
+    };
+    let all = readers.chain([any]);
+    all.map(|one| Arc::new(ScalarUDF::new_from_impl(one)))
+        .collect()
+}
+
+fn reader_name(kind: Type) -> String {
+    format!("list_of_{}", kind.to_string().to_lowercase())
+}
+
+/// A function that reads the text of a list, into a list of a type or to look for a value in it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Reader {
+    name: String,
+    kind: Option<Type>,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Reader {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> DataFusionResult<DataType> {
+        Ok(match self.kind {
+            Some(kind) => DataType::List(item(kind)),
+            None => DataType::Boolean,
+        })
+    }
+
+    fn invoke_with_args(&self, call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        let rows = call.number_rows;
+        let constant = call
+            .args
+            .iter()
+            .all(|one| matches!(one, ColumnarValue::Scalar(_)));
+        let rows = if constant { 1 } else { rows };
+        let kinds: Vec<Type> = call
+            .arg_fields
+            .iter()
+            .map(|field| results::kind_of(field))
+            .collect();
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(call.args.len());
+        for (argument, kind) in call.args.into_iter().zip(&kinds) {
+            arrays.push(results::plain(&argument.into_array(rows)?, *kind).map_err(external)?);
+        }
+        let answers = match (self.kind, arrays.as_slice(), kinds.as_slice()) {
+            (Some(kind), [texts], _) => lists(texts, kind).map_err(external)?,
+            (None, [values, texts], [kind, _]) => {
+                contained(values, *kind, texts).map_err(external)?
+            }
+            _ => return Err(external(wrong("a list takes one argument"))),
+        };
+        Ok(match constant {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&answers, 0)?),
+            false => ColumnarValue::Array(answers),
+        })
+    }
+}
+
+fn item(kind: Type) -> Arc<Field> {
+    Arc::new(Field::new_list_field(data_type(kind), true))
+}
+
+fn wrong(what: &str) -> Error {
+    Error::Query {
+        what: what.to_owned(),
+    }
+}
+
+/// The elements of the list at a place; none for NULL.
+fn read_at(texts: &ArrayRef, row: usize, kind: Type) -> crate::Result<Option<Vec<Value>>> {
+    let Value::Utf8(text) = results::value_or_null(texts, row, Type::Utf8)? else {
+        return Ok(None);
+    };
+    let parts =
+        elements(&text).ok_or_else(|| wrong(&format!("`{text}` is no list: write {{1,2}}")))?;
+    let read = |part: Option<String>| match part {
+        None => Ok(Value::Null),
+        Some(part) => Ok(Value::parse(kind, spelled(kind, &part))?),
+    };
+    parts
+        .into_iter()
+        .map(read)
+        .collect::<crate::Result<_>>()
+        .map(Some)
+}
+
+/// PostgreSQL's letters for truth.
+fn spelled(kind: Type, part: &str) -> &str {
+    match (kind, part) {
+        (Type::Bool, "t") => "true",
+        (Type::Bool, "f") => "false",
+        (_, other) => other,
+    }
+}
+
+fn lists(texts: &ArrayRef, kind: Type) -> crate::Result<ArrayRef> {
+    let mut values = builder(kind, 0);
+    let mut lengths = Vec::with_capacity(texts.len());
+    let mut valid = Vec::with_capacity(texts.len());
+    for row in 0..texts.len() {
+        let list = read_at(texts, row, kind)?;
+        valid.push(list.is_some());
+        let list = list.unwrap_or_default();
+        lengths.push(list.len());
+        for value in &list {
+            append(values.as_mut(), kind, value)?;
+        }
+    }
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let nulls = Some(NullBuffer::from(valid));
+    let made = ListArray::try_new(item(kind), offsets, values.finish(), nulls);
+    Ok(Arc::new(made.map_err(|error| wrong(&error.to_string()))?))
+}
+
+fn contained(values: &ArrayRef, kind: Type, texts: &ArrayRef) -> crate::Result<ArrayRef> {
+    let mut answers = builder(Type::Bool, values.len());
+    for row in 0..values.len() {
+        let value = results::value_or_null(values, row, kind)?;
+        let answer = match read_at(texts, row, kind)? {
+            Some(list) if value != Value::Null => match list.contains(&value) {
+                false if list.contains(&Value::Null) => Value::Null,
+                found => Value::Bool(found),
+            },
+            _ => Value::Null,
+        };
+        append(answers.as_mut(), Type::Bool, &answer)?;
+    }
+    Ok(answers.finish())
+}

@@ -1,0 +1,118 @@
+//! Lists as PostgreSQL writes them: `{1,2}`, `{"a b",NULL}`, and its old vectors `1 2`.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field};
+use keys::Value;
+
+use super::results::{kind_of, plain, value_or_null};
+use crate::{Error, Result};
+
+/// The text of every list of a column.
+pub(crate) fn texts(lists: &ArrayRef, vector: bool) -> Result<ArrayRef> {
+    let lists = narrow(lists)?;
+    let lists = lists.as_list::<i32>();
+    let mut texts = StringBuilder::new();
+    for list in lists.iter() {
+        texts.append_option(list.map(|list| text(&list, vector)).transpose()?);
+    }
+    Ok(Arc::new(texts.finish()))
+}
+
+/// The lists with short offsets, whatever they have.
+fn narrow(lists: &ArrayRef) -> Result<ArrayRef> {
+    match lists.data_type() {
+        DataType::LargeList(inner) => {
+            let to = DataType::List(Arc::clone(inner));
+            cast(lists, &to).map_err(|error| Error::Internal {
+                what: format!("a column of lists: {error}"),
+            })
+        }
+        _ => Ok(ArrayRef::clone(lists)),
+    }
+}
+
+fn text(list: &ArrayRef, vector: bool) -> Result<String> {
+    let kind = kind_of(&Field::new("", list.data_type().clone(), true));
+    let list = match list.data_type() {
+        DataType::List(_) | DataType::LargeList(_) => texts(list, false)?,
+        _ => plain(list, kind)?,
+    };
+    let mut elements = Vec::with_capacity(list.len());
+    for index in 0..list.len() {
+        elements.push(match value_or_null(&list, index, kind)? {
+            Value::Null => "NULL".to_owned(),
+            Value::Bool(true) => "t".to_owned(),
+            Value::Bool(false) => "f".to_owned(),
+            Value::Utf8(text) if !vector => quoted(&text),
+            other => other.to_string(),
+        });
+    }
+    Ok(match vector {
+        true => elements.join(" "),
+        false => format!("{{{}}}", elements.join(",")),
+    })
+}
+
+/// An element in quotes if it could be read as something else.
+fn quoted(text: &str) -> String {
+    let odd =
+        |letter: char| matches!(letter, '{' | '}' | ',' | '"' | '\\') || letter.is_whitespace();
+    if text.is_empty() || text.eq_ignore_ascii_case("null") || text.contains(odd) {
+        format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The elements of a list without lists in it, from its text; `None` for NULL.
+pub(crate) fn elements(written: &str) -> Option<Vec<Option<String>>> {
+    let inside = written.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let mut elements = Vec::new();
+    let mut element = String::new();
+    let mut quoted = false;
+    let mut was_quoted = false;
+    let mut letters = inside.chars();
+    let finish = |element: String, was_quoted: bool| {
+        (was_quoted || !element.eq_ignore_ascii_case("null")).then_some(element)
+    };
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => {
+                quoted = !quoted;
+                was_quoted = true;
+            }
+            '\\' => element.push(letters.next()?),
+            '{' | '}' if !quoted => return None,
+            ',' if !quoted => {
+                elements.push(finish(std::mem::take(&mut element), was_quoted));
+                was_quoted = false;
+            }
+            other => element.push(other),
+        }
+    }
+    if !inside.is_empty() {
+        elements.push(finish(element, was_quoted));
+    }
+    Some(elements)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_quoted_where_they_must() {
+        for (text, expected) in [
+            ("a", "a"),
+            ("", "\"\""),
+            ("null", "\"null\""),
+            ("a b", "\"a b\""),
+            ("a\"b\\", "\"a\\\"b\\\\\""),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
+}

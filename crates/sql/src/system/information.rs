@@ -1,0 +1,194 @@
+//! The rows of `information_schema`.
+
+use super::definition::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SYS};
+use super::objects::{Attribute, DATABASE, Kind, OWNER, Objects, Relation};
+use super::rows::{Cell, Rows};
+use super::tables::number;
+use super::types;
+
+const DATABASE_NAME: &str = DATABASE.0;
+
+/// Fills a table of `information_schema`. Those that are not named here have no rows.
+pub(super) fn fill(name: &str, objects: &Objects, rows: &mut Rows) {
+    match name {
+        "information_schema_catalog_name" => rows.push([("catalog_name", DATABASE_NAME.into())]),
+        "enabled_roles" => rows.push([("role_name", OWNER.0.into())]),
+        "schemata" => {
+            for (schema, _) in [PG_CATALOG, PUBLIC, INFORMATION_SCHEMA, SYS] {
+                rows.push([
+                    ("catalog_name", DATABASE_NAME.into()),
+                    ("schema_name", schema.into()),
+                    ("schema_owner", OWNER.0.into()),
+                ]);
+            }
+        }
+        "tables" => readable(objects).for_each(|one| table(one, rows)),
+        "columns" => readable(objects).for_each(|one| {
+            for column in &one.columns {
+                self::column(one, column, rows);
+            }
+        }),
+        "table_constraints" => constraints(objects, rows),
+        "key_column_usage" => key_columns(objects, rows),
+        "sequences" => sequences(objects, rows),
+        "constraint_column_usage" => constrained_columns(objects, rows),
+        _ => {}
+    }
+}
+
+/// What can be selected from.
+fn readable(objects: &Objects) -> impl Iterator<Item = &Relation> {
+    let all = objects.relations().iter();
+    all.filter(|one| matches!(one.kind, Kind::Table | Kind::View))
+}
+
+fn table(one: &Relation, rows: &mut Rows) {
+    let (kind, writable) = match one.kind {
+        Kind::View => ("VIEW", "NO"),
+        _ if one.schema == PUBLIC => ("BASE TABLE", "YES"),
+        _ => ("BASE TABLE", "NO"),
+    };
+    rows.push([
+        ("table_catalog", DATABASE_NAME.into()),
+        ("table_schema", one.schema.0.into()),
+        ("table_name", one.name.as_str().into()),
+        ("table_type", kind.into()),
+        ("is_insertable_into", writable.into()),
+        ("is_typed", "NO".into()),
+    ]);
+}
+
+fn column(one: &Relation, column: &Attribute, rows: &mut Rows) {
+    let kind = types::by_oid(column.type_oid);
+    let name = kind.map_or("text", |kind| kind.name);
+    let data_type = match kind {
+        Some(kind) if kind.is_array() => "ARRAY".to_owned(),
+        _ => types::format(column.type_oid, None),
+    };
+    let bits: Option<(i64, i64, i64)> = match name {
+        "int2" => Some((16, 2, 0)),
+        "int4" => Some((32, 2, 0)),
+        "int8" => Some((64, 2, 0)),
+        "float4" => Some((24, 2, 0)),
+        "float8" => Some((53, 2, 0)),
+        "numeric" => {
+            types::digits(column.modifier).map(|(precision, scale)| (precision, 10, scale))
+        }
+        _ => None,
+    };
+    let scale = bits.filter(|_| !name.starts_with("float"));
+    let fraction: Option<i64> = match name {
+        "timestamptz" | "interval" => Some(6),
+        "date" => Some(0),
+        _ => None,
+    };
+    let yes = |yes: bool| -> Cell { if yes { "YES" } else { "NO" }.into() };
+    rows.push([
+        ("table_catalog", DATABASE_NAME.into()),
+        ("table_schema", one.schema.0.into()),
+        ("table_name", one.name.as_str().into()),
+        ("column_name", column.name.as_str().into()),
+        ("ordinal_position", column.number.into()),
+        ("column_default", column.default.clone().into()),
+        ("is_nullable", yes(!column.not_null)),
+        ("data_type", data_type.into()),
+        ("numeric_precision", bits.map(|bits| bits.0).into()),
+        ("numeric_precision_radix", bits.map(|bits| bits.1).into()),
+        ("numeric_scale", scale.map(|bits| bits.2).into()),
+        ("datetime_precision", fraction.into()),
+        ("udt_catalog", DATABASE_NAME.into()),
+        ("udt_schema", PG_CATALOG.0.into()),
+        ("udt_name", name.into()),
+        ("dtd_identifier", column.number.to_string().into()),
+        ("is_self_referencing", "NO".into()),
+        ("is_identity", "NO".into()),
+        ("identity_cycle", "NO".into()),
+        ("is_generated", "NEVER".into()),
+        ("is_updatable", yes(one.schema == PUBLIC)),
+    ]);
+}
+
+fn constraints(objects: &Objects, rows: &mut Rows) {
+    for (relation, index) in objects.indexes().filter(|(_, index)| index.primary) {
+        let Some(table) = objects.by_oid(index.table) else {
+            continue;
+        };
+        rows.push([
+            ("constraint_catalog", DATABASE_NAME.into()),
+            ("constraint_schema", relation.schema.0.into()),
+            ("constraint_name", relation.name.as_str().into()),
+            ("table_catalog", DATABASE_NAME.into()),
+            ("table_schema", table.schema.0.into()),
+            ("table_name", table.name.as_str().into()),
+            ("constraint_type", "PRIMARY KEY".into()),
+            ("is_deferrable", "NO".into()),
+            ("initially_deferred", "NO".into()),
+            ("enforced", "YES".into()),
+        ]);
+    }
+}
+
+/// The columns of each constraint, with their place in it.
+fn constrained(objects: &Objects) -> impl Iterator<Item = (&Relation, &Relation, &Attribute, i64)> {
+    let primary = objects.indexes().filter(|(_, index)| index.primary);
+    primary.flat_map(|(relation, index)| {
+        let table = objects.by_oid(index.table);
+        let places = index.columns.iter().enumerate();
+        places.filter_map(move |(place, at)| {
+            let table = table?;
+            Some((relation, table, table.column(*at)?, number(place) + 1))
+        })
+    })
+}
+
+fn key_columns(objects: &Objects, rows: &mut Rows) {
+    for (relation, table, column, place) in constrained(objects) {
+        rows.push([
+            ("constraint_catalog", DATABASE_NAME.into()),
+            ("constraint_schema", relation.schema.0.into()),
+            ("constraint_name", relation.name.as_str().into()),
+            ("table_catalog", DATABASE_NAME.into()),
+            ("table_schema", table.schema.0.into()),
+            ("table_name", table.name.as_str().into()),
+            ("column_name", column.name.as_str().into()),
+            ("ordinal_position", place.into()),
+        ]);
+    }
+}
+
+fn constrained_columns(objects: &Objects, rows: &mut Rows) {
+    for (relation, table, column, _) in constrained(objects) {
+        rows.push([
+            ("table_catalog", DATABASE_NAME.into()),
+            ("table_schema", table.schema.0.into()),
+            ("table_name", table.name.as_str().into()),
+            ("column_name", column.name.as_str().into()),
+            ("constraint_catalog", DATABASE_NAME.into()),
+            ("constraint_schema", relation.schema.0.into()),
+            ("constraint_name", relation.name.as_str().into()),
+        ]);
+    }
+}
+
+fn sequences(objects: &Objects, rows: &mut Rows) {
+    for (one, counter) in objects.sequences() {
+        let definition = &counter.definition;
+        let (kind, _) = types::postgres_type(definition.kind);
+        rows.push([
+            ("sequence_catalog", DATABASE_NAME.into()),
+            ("sequence_schema", one.schema.0.into()),
+            ("sequence_name", one.name.as_str().into()),
+            ("data_type", types::format(i64::from(kind), None).into()),
+            ("numeric_precision_radix", Cell::Number(2)),
+            ("numeric_scale", Cell::Number(0)),
+            ("start_value", definition.start.to_string().into()),
+            ("minimum_value", definition.min.to_string().into()),
+            ("maximum_value", definition.max.to_string().into()),
+            ("increment", definition.increment.to_string().into()),
+            (
+                "cycle_option",
+                if definition.cycle { "YES" } else { "NO" }.into(),
+            ),
+        ]);
+    }
+}

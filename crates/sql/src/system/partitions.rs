@@ -1,0 +1,75 @@
+//! The rows of `sys.partition_stats`: every partition of every table, its bounds, size and heat.
+//!
+//! Columns that this database does not measure are NULL. YDB shows no bounds; here they are paths,
+//! as everywhere keys are printed.
+
+use keys::format_key;
+use txn::{Partition, Store, TableId};
+
+use super::rows::{Cell, Rows};
+use crate::Catalog;
+
+/// What YDB calls the table of an index, below the index.
+const INDEX_TABLE: &str = "indexImplTable";
+/// The only node there is.
+const NODE: i64 = 1;
+
+pub(super) fn fill(catalog: &Catalog, store: &Store, rows: &mut Rows) {
+    for table in catalog.all() {
+        let name = table.schema().name();
+        partitions(store, table.id(), name, rows);
+        for index in table.schema().indexes() {
+            let path = format!("{name}/{}/{INDEX_TABLE}", index.name);
+            partitions(store, index.id, &path, rows);
+        }
+    }
+}
+
+fn partitions(store: &Store, table: TableId, path: &str, rows: &mut Rows) {
+    // Dropped meanwhile.
+    let Ok(map) = store.map(table) else {
+        return;
+    };
+    for (index, one) in (0_u64..).zip(map.partitions()) {
+        partition(table, path, (index, one), rows);
+    }
+}
+
+fn partition(table: TableId, path: &str, place: (u64, &Partition), rows: &mut Rows) {
+    let (index, one) = place;
+    let descriptor = &one.descriptor;
+    let counts = one.counters.counts();
+    let totals = counts.totals();
+    let heat = one.heat.totals();
+    let made_us = i64::try_from(descriptor.created_us).unwrap_or(i64::MAX);
+    rows.push([
+        ("OwnerId", table.0.into()),
+        ("PathId", table.0.into()),
+        ("PartIdx", index.into()),
+        ("FollowerId", Cell::Number(0)),
+        ("TabletId", descriptor.id.0.into()),
+        ("Path", path.into()),
+        ("NodeId", NODE.into()),
+        ("DataSize", totals.bytes.into()),
+        ("RowCount", totals.rows.into()),
+        ("StartTime", Cell::Time(made_us)),
+        ("RowReads", heat.reads.into()),
+        ("RowUpdates", heat.writes.into()),
+        ("RangeReads", heat.scans.into()),
+        ("RangeReadRows", heat.scanned_rows.into()),
+        ("ImmediateTxCompleted", heat.single_partition_txns.into()),
+        ("CoordinatedTxCompleted", heat.multi_partition_txns.into()),
+        ("FromKey", format_key(&descriptor.range.lower).into()),
+        (
+            "ToKey",
+            descriptor.range.upper.as_deref().map(format_key).into(),
+        ),
+        ("Generation", descriptor.generation.into()),
+        ("EngineId", descriptor.engine.0.into()),
+        ("Tombstones", totals.tombstones.into()),
+        ("Exact", counts.exact().into()),
+        ("ReadBytes", heat.read_bytes.into()),
+        ("WrittenBytes", heat.written_bytes.into()),
+        ("BusyNs", heat.busy_ns.into()),
+    ]);
+}

@@ -1,0 +1,105 @@
+//! Functions that answer differently for each client: who it is, and what it has set.
+
+use std::ops::ControlFlow;
+
+use syntax::ast::{
+    Expr, Function, Ident, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+};
+use syntax::{Kind, Statement};
+
+use super::rewrite::{arguments, last_name};
+
+/// Who a client is and what it has set.
+#[derive(Clone, Copy)]
+pub struct Personal<'s> {
+    /// Its user.
+    pub user: &'s str,
+    /// The name it gave the database.
+    pub database: &'s str,
+    /// Its settings.
+    pub settings: &'s dyn Fn(&str) -> Option<String>,
+}
+
+/// Puts what is true for a client in place of functions like `current_user`.
+pub fn personalise(statement: &mut Statement, personal: Personal<'_>) {
+    if let Kind::Query(query) = &mut statement.kind {
+        let _ = VisitMut::visit(&mut query.query, &mut Binder(personal));
+    }
+}
+
+/// The settings that a query changes by `set_config('name', 'value', …)`.
+pub fn configured(query: &Query) -> Vec<(String, String)> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return Vec::new();
+    };
+    if !select.from.is_empty() {
+        return Vec::new();
+    }
+    let calls = select.projection.iter().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(Expr::Function(function))
+        | SelectItem::ExprWithAlias {
+            expr: Expr::Function(function),
+            ..
+        } if last_name(&function.name)? == "set_config" => {
+            let arguments = arguments(function);
+            let [name, value, ..] = arguments.as_slice() else {
+                return None;
+            };
+            Some((text(name)?.to_lowercase(), text(value)?))
+        }
+        _ => None,
+    });
+    calls.collect()
+}
+
+fn text(expr: &Expr) -> Option<String> {
+    syntax::literal_text(expr).map(|(_, text)| text)
+}
+
+struct Binder<'s>(Personal<'s>);
+
+impl Binder<'_> {
+    /// The answer of a function, if it is one of these.
+    fn answer(&self, function: &Function) -> Option<Value> {
+        let name = last_name(&function.name)?;
+        let found = match name.as_str() {
+            "current_user" | "session_user" | "user" | "current_role" => self.0.user.to_owned(),
+            "current_database" | "current_catalog" => self.0.database.to_owned(),
+            "current_setting" => {
+                let name = text(arguments(function).first()?)?.to_lowercase();
+                (self.0.settings)(&name)?
+            }
+            _ => return None,
+        };
+        Some(Value::SingleQuotedString(found))
+    }
+}
+
+impl VisitorMut for Binder<'_> {
+    type Break = ();
+
+    /// Keeps the names of the columns that are such a function.
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &mut select.projection {
+            if let SelectItem::UnnamedExpr(Expr::Function(function)) = item
+                && self.answer(function).is_some()
+                && let Some(name) = last_name(&function.name)
+            {
+                *item = SelectItem::ExprWithAlias {
+                    expr: Expr::Function(function.clone()),
+                    alias: Ident::new(name),
+                };
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr
+            && let Some(answer) = self.answer(function)
+        {
+            *expr = Expr::Value(answer.into());
+        }
+        ControlFlow::Continue(())
+    }
+}
