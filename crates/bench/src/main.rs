@@ -3,6 +3,7 @@
 mod error;
 mod ground;
 mod measure;
+mod sql;
 
 use std::process::ExitCode;
 
@@ -15,11 +16,18 @@ struct Bench {
     run: fn(&[String]) -> Result<bool>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "ground",
-    about: ground::ABOUT,
-    run: ground::run,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "ground",
+        about: ground::ABOUT,
+        run: ground::run,
+    },
+    Bench {
+        name: "sql",
+        about: sql::ABOUT,
+        run: sql::run,
+    },
+];
 
 /// The exit code for a command line that makes no sense.
 const EXIT_USAGE: u8 = 2;

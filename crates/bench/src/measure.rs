@@ -19,13 +19,16 @@ use std::time::Duration;
 
 use storage::env::{Clock, SystemClock};
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// How often the processor time of this process is looked at while it settles.
 const SETTLE_STEP: Duration = Duration::from_millis(200);
 
-/// Ticks of processor time (10 ms each) in a step that count as rest.
-const SETTLE_TICKS_MAX: u64 = 2;
+/// Processor time in a step that counts as rest.
+const SETTLE_CPU_MAX: Duration = Duration::from_millis(20);
+
+/// A tick of the processor times that the system tells.
+const TICK: Duration = Duration::from_millis(10);
 
 /// Restful steps in a row after which a process has settled; a compaction that waits for the disk
 /// looks like rest for a moment.
@@ -133,15 +136,18 @@ pub(crate) fn alternate(
 
 /// Waits until this process has nothing left to do in the background.
 pub(crate) fn settle() {
-    let mut before = cpu_ticks();
+    settle_by(own_cpu);
+}
+
+/// Waits until what is watched takes hardly any processor time.
+pub(crate) fn settle_by(cpu: impl Fn() -> Duration) {
+    let mut before = cpu();
     let mut calm_steps = 0;
     for _ in 0..SETTLE_STEPS_MAX {
         std::thread::park_timeout(SETTLE_STEP);
-        let now = cpu_ticks();
-        calm_steps = match now.saturating_sub(before) {
-            0..=SETTLE_TICKS_MAX => calm_steps + 1,
-            _ => 0,
-        };
+        let now = cpu();
+        let calm = now.saturating_sub(before) <= SETTLE_CPU_MAX;
+        calm_steps = if calm { calm_steps + 1 } else { 0 };
         if calm_steps == SETTLE_CALM_STEPS {
             return;
         }
@@ -159,12 +165,13 @@ pub(crate) fn drain() {
 }
 
 /// Processor time of this process; nothing where the system does not tell.
-fn cpu_ticks() -> u64 {
+fn own_cpu() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name in parentheses may hold blanks; user and system time are the 12th and 13th behind it.
     let behind_name = stat.rsplit(')').next().unwrap_or_default();
     let times = behind_name.split_whitespace().skip(11).take(2);
-    times.filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+    let ticks = times.filter_map(|ticks| ticks.parse::<u32>().ok());
+    TICK * ticks.sum::<u32>()
 }
 
 /// A number with thousands set apart.
@@ -219,6 +226,21 @@ impl Report {
             show(&duel.ours),
             show(&duel.raw)
         );
+    }
+
+    /// Ours over a peer, and the figures of both. Without a floor the line judges nothing.
+    pub(crate) fn against(&mut self, name: &str, ratio: f64, floor: Option<f64>, figures: &str) {
+        let verdict = match floor {
+            Some(floor) => format!("at least {floor} {}", self.judge(name, ratio >= floor)),
+            None => "no floor".to_owned(),
+        };
+        println!("RATIO {name} {ratio:.2}   {verdict:<17} {figures}");
+    }
+
+    /// Something could not be measured, and that is no success.
+    pub(crate) fn broken(&mut self, name: &str, error: &Error) {
+        println!("BROKEN {name}: {error}");
+        self.missed.push(name.to_owned());
     }
 
     /// A number that has to stay below a limit.
