@@ -4,7 +4,7 @@ use keys::{Value, format_key};
 use partitions::HeatTotals;
 use sql::Table;
 use storage::EngineId;
-use txn::{Collected, PartitionId, Share};
+use txn::{Collected, PartitionId, Share, TableId};
 
 use crate::{Database, Error, Result};
 
@@ -37,7 +37,20 @@ pub struct PartitionInfo {
 impl Database {
     /// The partitions of a table, in key order.
     pub fn describe(&self, table: &Table) -> Result<Vec<PartitionInfo>> {
-        let map = self.store.map(table.id())?;
+        self.describe_all(table.id())
+    }
+
+    /// The partitions of a table's index, in key order, or none if it has no such index.
+    pub fn describe_index(&self, table: &Table, index: &str) -> Result<Vec<PartitionInfo>> {
+        let mut indexes = table.schema().indexes().iter();
+        match indexes.find(|one| one.name == index) {
+            Some(index) => self.describe_all(index.id),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn describe_all(&self, table: TableId) -> Result<Vec<PartitionInfo>> {
+        let map = self.store.map(table)?;
         let describe = |one: &std::sync::Arc<partitions::Partition>| {
             let counts = one.counters.counts();
             let totals = counts.totals();

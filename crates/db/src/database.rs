@@ -141,6 +141,11 @@ impl Database {
         self.catalog.all()
     }
 
+    /// The indexes that are being built, and how far they are.
+    pub fn building(&self) -> Vec<sql::Progress> {
+        self.catalog.progress()
+    }
+
     /// The database as it is now, for reading.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(self.store.view())

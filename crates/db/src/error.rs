@@ -114,6 +114,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::NoSuchColumn { .. }
         | sql::Error::UnknownColumn { .. }
         | sql::Error::NoSuchIndex { .. }
+        | sql::Error::UnknownIndex { .. }
         | sql::Error::NoSuchSequence { .. }
         | sql::Error::NoSuchFunction { .. }
         | sql::Error::NoSuchOperator { .. } => Kind::NotFound,
@@ -122,8 +123,10 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::IndexExists { .. }
         | sql::Error::SequenceExists { .. }
         | sql::Error::NotUnique { .. }
+        | sql::Error::Duplicates { .. }
         | sql::Error::RowExists { .. } => Kind::Exists,
         sql::Error::Schema { .. }
+        | sql::Error::AmbiguousIndex { .. }
         | sql::Error::ColumnInUse { .. }
         | sql::Error::NullsThere { .. }
         | sql::Error::TableOption { .. }

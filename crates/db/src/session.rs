@@ -417,14 +417,14 @@ impl Session {
             // Emptying a table can be taken back, as a deletion of all its rows.
             let deletes = matches!(statement.kind, Asks::Truncate(_));
             match &self.transaction {
-                None => return Ok(executor.define(statement)?.into()),
+                None => return Ok(executor.define(statement).await?.into()),
                 Some(_) if deletes => {}
                 // What it wrote may be about a table that would change under it.
                 Some(open) if open.inner.has_written() => {
                     return Err(SessionError::Definition.into());
                 }
                 Some(_) => {
-                    let answer = executor.define(statement)?;
+                    let answer = executor.define(statement).await?;
                     self.warn("01000", "tables changed at once: ROLLBACK does not undo it");
                     return Ok(answer.into());
                 }

@@ -49,7 +49,8 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::ColumnExists { .. } => "42701",
         sql::Error::ColumnInUse { .. } | sql::Error::SequenceInUse { .. } => "2BP01",
         sql::Error::NullsThere { .. } => "23502",
-        sql::Error::NoSuchIndex { .. } => "42704",
+        sql::Error::NoSuchIndex { .. } | sql::Error::UnknownIndex { .. } => "42704",
+        sql::Error::AmbiguousIndex { .. } => "42P09",
         sql::Error::TableOption { .. } | sql::Error::Sequence { .. } => "22023",
         sql::Error::Default { .. } => "42601",
         sql::Error::NoSuchSequence { .. } => "42P01",
@@ -59,7 +60,9 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::ValueCount { .. } => "42601",
         sql::Error::ValueType { .. } => "42804",
         sql::Error::NullValue { .. } => "23502",
-        sql::Error::RowExists { .. } | sql::Error::NotUnique { .. } => "23505",
+        sql::Error::RowExists { .. }
+        | sql::Error::NotUnique { .. }
+        | sql::Error::Duplicates { .. } => "23505",
         sql::Error::OutOfRange { .. } => "22003",
         sql::Error::CannotCast { .. } => "42846",
         sql::Error::DivisionByZero => "22012",

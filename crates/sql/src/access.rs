@@ -5,10 +5,11 @@
 use std::fmt;
 
 use keys::{format_key, prefix_upper_bound};
-use txn::{KeyRange, Reader};
+use txn::{KeyRange, Reader, TableId};
 
 use crate::conditions::Conditions;
-use crate::{Result, Table};
+use crate::index::IndexTable;
+use crate::{Result, Schema, Table};
 
 /// How many ranges are told one by one.
 const RANGES_SHOWN_MAX: usize = 16;
@@ -17,6 +18,8 @@ const RANGES_SHOWN_MAX: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) table: String,
+    /// The index by which they are found, whose keys the ranges are of.
+    pub(crate) index: Option<String>,
     pub(crate) kind: AccessKind,
     /// The key ranges, as paths; the first ones if there are many.
     pub(crate) ranges: Vec<String>,
@@ -55,7 +58,25 @@ impl fmt::Display for AccessKind {
 impl Access {
     /// How rows of `table` that meet these conditions are found.
     pub(crate) fn new(table: &Table, conditions: &Conditions, reader: &Reader) -> Result<Self> {
-        let schema = table.schema();
+        Self::of(table.id(), table.schema(), conditions, reader)
+    }
+
+    /// The same, through an index.
+    pub(crate) fn through(
+        table: &Table,
+        index: &IndexTable,
+        conditions: &Conditions,
+        reader: &Reader,
+    ) -> Result<Self> {
+        let access = Self::of(index.id, index.schema(), conditions, reader)?;
+        Ok(Self {
+            table: table.schema().name().to_owned(),
+            index: Some(index.name.clone()),
+            ..access
+        })
+    }
+
+    fn of(id: TableId, schema: &Schema, conditions: &Conditions, reader: &Reader) -> Result<Self> {
         let mut ranges = conditions.ranges()?;
         ranges.retain(|range| !range.is_empty());
         let whole = |range: &KeyRange| range.lower.is_empty() && range.upper.is_none();
@@ -76,15 +97,16 @@ impl Access {
         let mut touched = std::collections::BTreeSet::new();
         let mut partitions = 0;
         for range in &ranges {
-            let extent = reader.extent(table.id(), range)?;
+            let extent = reader.extent(id, range)?;
             partitions = extent.partitions;
             touched.extend(extent.tiles.into_iter().map(|tile| tile.partition));
         }
         if ranges.is_empty() {
-            partitions = reader.extent(table.id(), &KeyRange::all())?.partitions;
+            partitions = reader.extent(id, &KeyRange::all())?.partitions;
         }
         Ok(Self {
             table: schema.name().to_owned(),
+            index: None,
             kind,
             ranges: ranges
                 .iter()

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use txn::{Bytes, Store, TableId, Timestamp};
 
-use crate::index::IndexTable;
+use crate::index::{IndexTable, Progress};
 use crate::record::{self, Record};
 use crate::sequence::Sequence;
 use crate::{Error, Result, Schema};
@@ -86,6 +86,8 @@ pub struct Catalog {
     generation: AtomicU64,
     /// Whether a table has hidden columns, which concerns the reading of all.
     hidden: AtomicBool,
+    /// The indexes that are being built.
+    building: Mutex<BTreeMap<TableId, Progress>>,
 }
 
 /// What names stand for. A name is a table's or a sequence's, never both.
@@ -104,6 +106,7 @@ impl Catalog {
         for (id, bytes) in store.records()? {
             match record::decode(id, &bytes)? {
                 Record::Table(schema) => {
+                    let schema = without_unfinished(store, id, schema)?;
                     kept.insert(id);
                     let parts = schema.parts();
                     kept.extend(parts.indexes.iter().map(|index| index.id));
@@ -135,6 +138,7 @@ impl Catalog {
             named: RwLock::new(named),
             generation: AtomicU64::new(0),
             hidden: AtomicBool::new(false),
+            building: Mutex::default(),
         };
         catalog.show(|_| ());
         Ok(catalog)
@@ -159,6 +163,36 @@ impl Catalog {
     /// The table called `name`, if there is one.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Table>> {
         self.named.read().tables.get(name).cloned()
+    }
+
+    /// The table that an index belongs to, and the index.
+    pub(crate) fn with_index(&self, id: TableId) -> Option<(Arc<Table>, Arc<IndexTable>)> {
+        let named = self.named.read();
+        let mut tables = named.tables.values();
+        tables.find_map(|table| {
+            let index = table.indexes.iter().find(|index| index.id == id)?;
+            Some((Arc::clone(table), Arc::clone(index)))
+        })
+    }
+
+    /// The indexes that are being built now.
+    pub fn progress(&self) -> Vec<Progress> {
+        self.building.lock().values().cloned().collect()
+    }
+
+    pub(crate) fn begin_progress(&self, index: TableId, progress: Progress) {
+        self.building.lock().insert(index, progress);
+    }
+
+    pub(crate) fn add_progress(&self, index: TableId, rows: u64) {
+        if let Some(progress) = self.building.lock().get_mut(&index) {
+            progress.rows_done += rows;
+        }
+    }
+
+    pub(crate) fn forget_progress(&self, indexes: &[TableId]) {
+        let mut building = self.building.lock();
+        building.retain(|index, _| !indexes.contains(index));
     }
 
     /// All tables, by name.
@@ -222,6 +256,18 @@ impl Catalog {
         self.hidden.store(hidden, Ordering::Release);
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
+}
+
+/// The schema without indexes whose building a crash cut short, and so on record.
+fn without_unfinished(store: &Store, id: TableId, schema: Schema) -> Result<Schema> {
+    if schema.indexes().iter().all(|index| index.ready) {
+        return Ok(schema);
+    }
+    let mut parts = schema.parts().clone();
+    parts.indexes.retain(|index| index.ready);
+    let schema = Schema::from_parts(parts)?;
+    store.set_record(id, record::encode(&Record::Table(schema.clone())))?;
+    Ok(schema)
 }
 
 /// The name most like `name`, if one is near enough to be meant.

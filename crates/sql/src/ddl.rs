@@ -5,6 +5,7 @@
 
 mod alter;
 mod columns;
+mod index;
 mod options;
 mod partitions;
 mod sequence;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use keys::Value;
 use syntax::statement::{Drop, Truncate};
 use syntax::{Kind, Name, Statement, ast};
-use txn::Store;
+use txn::{Store, TableId};
 
 use crate::names::table_name;
 use crate::scalar::constant;
@@ -45,6 +46,8 @@ pub(crate) fn is_definition(kind: &Kind) -> bool {
         Kind::CreateTable(_)
             | Kind::DropTable(_)
             | Kind::AlterTable(_)
+            | Kind::CreateIndex(_)
+            | Kind::DropIndex(_)
             | Kind::Truncate(_)
             | Kind::CreateSequence(_)
             | Kind::AlterSequence(_)
@@ -52,9 +55,18 @@ pub(crate) fn is_definition(kind: &Kind) -> bool {
     )
 }
 
-/// Runs a statement and answers with its tag; `None` if it is not one of these.
-pub(crate) fn define(ground: Ground<'_>, statement: &Statement) -> Result<Option<&'static str>> {
-    Ok(Some(match &statement.kind {
+/// What a statement did, and what is left to do.
+pub(crate) struct Defined {
+    /// Its tag.
+    pub(crate) command: &'static str,
+    /// Indexes that are to be built.
+    pub(crate) indexes: Vec<TableId>,
+}
+
+/// Runs a statement; `None` if it is not one of these.
+pub(crate) fn define(ground: Ground<'_>, statement: &Statement) -> Result<Option<Defined>> {
+    let mut indexes = Vec::new();
+    let command = match &statement.kind {
         Kind::CreateTable(create) => {
             match table::create(ground, create) {
                 Err(Error::TableExists { .. }) if create.if_not_exists => {}
@@ -69,9 +81,17 @@ pub(crate) fn define(ground: Ground<'_>, statement: &Statement) -> Result<Option
         Kind::AlterTable(alter) => {
             match alter::alter(ground, alter) {
                 Err(Error::NoSuchTable { .. }) if alter.if_exists => {}
-                other => other?,
+                other => indexes = other?,
             }
             "ALTER TABLE"
+        }
+        Kind::CreateIndex(create) => {
+            indexes = index::create(ground, create)?;
+            "CREATE INDEX"
+        }
+        Kind::DropIndex(drop) => {
+            index::drop(ground, drop)?;
+            "DROP INDEX"
         }
         Kind::Truncate(names) => {
             truncate(ground, names)?;
@@ -96,7 +116,8 @@ pub(crate) fn define(ground: Ground<'_>, statement: &Statement) -> Result<Option
             "DROP SEQUENCE"
         }
         _ => return Ok(None),
-    }))
+    };
+    Ok(Some(Defined { command, indexes }))
 }
 
 /// Drops tables, if all of them can be.

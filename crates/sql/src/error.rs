@@ -74,12 +74,38 @@ pub enum Error {
         index: String,
     },
     /// An index that a table does not have.
-    #[error("table `{table}` has no index `{index}`")]
+    #[error("table `{table}` has no index `{index}`{known}")]
     NoSuchIndex {
         /// The table.
         table: String,
         /// The index that was asked for.
         index: String,
+        /// Which ones it has, as the end of a sentence.
+        known: String,
+    },
+    /// An index that no table has.
+    #[error("index `{name}` does not exist")]
+    UnknownIndex {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// An index that several tables have.
+    #[error("tables `{tables}` have an index `{name}`: say ALTER TABLE … DROP INDEX `{name}`")]
+    AmbiguousIndex {
+        /// The name.
+        name: String,
+        /// The tables.
+        tables: String,
+    },
+    /// Rows that share the values of an index that is to be unique.
+    #[error("index `{index}` of table `{table}` cannot be unique: several rows have {key}")]
+    Duplicates {
+        /// The table.
+        table: String,
+        /// The index.
+        index: String,
+        /// The values, as a path.
+        key: String,
     },
     /// An option that does not exist, or not with this value.
     #[error("table `{table}`, option {option}: {reason}")]
@@ -359,6 +385,22 @@ pub enum Error {
     /// A failure of the transaction.
     #[error(transparent)]
     Txn(#[from] txn::Error),
+}
+
+impl Error {
+    /// That a table has no such index, with the names of those it has.
+    pub(crate) fn no_such_index(schema: &crate::Schema, index: &str) -> Self {
+        let names = schema.indexes().iter().map(|index| index.name.as_str());
+        let names: Vec<&str> = names.collect();
+        Self::NoSuchIndex {
+            table: schema.name().to_owned(),
+            index: index.to_owned(),
+            known: match names.as_slice() {
+                [] => ", and no other".to_owned(),
+                names => format!("; it has `{}`", names.join("`, `")),
+            },
+        }
+    }
 }
 
 /// What can be wrong with a query.

@@ -6,7 +6,7 @@ use keys::{Type, Value};
 use syntax::{Kind, Statement, ast};
 use txn::{Reader, Store, Transaction};
 
-use crate::ddl::Ground;
+use crate::ddl::{Defined, Ground};
 use crate::default::spelled_name;
 use crate::fast::FastRows;
 use crate::modify::{ChangePlan, Run};
@@ -14,7 +14,7 @@ use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
-use crate::{Catalog, Error, Prepared, Result, cast, ddl};
+use crate::{Catalog, Error, Prepared, Result, cast, ddl, index};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]
@@ -167,16 +167,19 @@ impl Executor {
     }
 
     /// Runs a statement that changes tables themselves.
-    pub fn define(&self, statement: &Statement) -> Result<Answer> {
+    pub async fn define(&self, statement: &Statement) -> Result<Answer> {
         let ground = Ground {
             store: &self.store,
             catalog: &self.catalog,
         };
         match ddl::define(ground, statement)? {
-            Some(command) => Ok(Answer::Done {
-                command,
-                rows: None,
-            }),
+            Some(Defined { command, indexes }) => {
+                index::build(ground, indexes).await?;
+                Ok(Answer::Done {
+                    command,
+                    rows: None,
+                })
+            }
             None => Err(unsupported(&statement.kind)),
         }
     }
@@ -322,7 +325,6 @@ fn unsupported(kind: &Kind) -> Error {
                 .collect::<Vec<_>>()
                 .join(" ")
         }
-        Kind::CreateIndex(_) | Kind::DropIndex(_) => "an index".to_owned(),
         Kind::Copy(_) => "COPY".to_owned(),
         Kind::Explain(_) => "EXPLAIN".to_owned(),
         Kind::Define(_) => "a named expression".to_owned(),

@@ -16,10 +16,15 @@
 //! that is asked. Entries that were written while the index was built are younger than snapshots from
 //! before that; such a snapshot does not use the index.
 
+mod build;
+
 use keys::{Value, append_key_value, format_key, prefix_upper_bound};
-use txn::{Bytes, Direction, KeyRange, TableId, Timestamp, Transaction};
+use txn::{Bytes, Direction, KeyRange, Reader, TableId, Timestamp, Transaction};
 
 use crate::{Column, Error, Index, Result, Schema, Table};
+
+pub use build::Progress;
+pub(crate) use build::build;
 
 /// An index as a table.
 #[derive(Debug)]
@@ -76,6 +81,34 @@ impl IndexTable {
     /// Whether it holds all of these columns of the table.
     pub(crate) fn covers(&self, mut positions: impl Iterator<Item = usize>) -> bool {
         positions.all(|position| self.columns.contains(&position))
+    }
+
+    /// Where a column of the table stands in an entry.
+    pub(crate) fn place(&self, position: usize) -> Option<usize> {
+        self.columns.iter().position(|one| *one == position)
+    }
+
+    /// What entries look like.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The key and bytes of the row that an entry stands for.
+    pub(crate) fn fetch(
+        &self,
+        table: &Table,
+        reader: &Reader,
+        key: &[u8],
+        entry: &[u8],
+    ) -> Result<(Bytes, Bytes)> {
+        let schema = table.schema();
+        let held = self.row(schema, key, entry)?;
+        let key = schema.encode_key(&schema.key_of(&held))?;
+        let missing = || format!("index `{}` has an entry for it", self.name);
+        match reader.get(table.id(), &key)? {
+            Some(bytes) => Ok((key, bytes)),
+            None => Err(schema.damaged(&key, missing())),
+        }
     }
 
     /// The key and bytes of a row's entry.

@@ -36,6 +36,7 @@ pub use catalog::{Catalog, Table};
 pub use copy::{COPY_BYTES_MAX, CopyTarget, copy_query};
 pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
+pub use index::Progress;
 pub use options::{ReadReplicas, TableOptions, Ttl};
 pub use prepare::Prepared;
 pub use query::{ResultColumn, list_parameters};

@@ -12,6 +12,7 @@
 //! that it allows are read.
 
 mod change;
+mod conflict;
 mod found;
 mod insert;
 mod returning;

@@ -44,9 +44,11 @@ mod scan;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod through;
 mod titles;
 mod typing;
 mod unique;
+mod views;
 mod yql;
 mod yql_functions;
 

@@ -26,7 +26,7 @@ use super::{Catalog, Table};
 use crate::record::{self, Record};
 use crate::schema::{Owned, Parts};
 use crate::sequence::{Definition, Sequence};
-use crate::{Error, Result, Schema};
+use crate::{Error, Index, Result, Schema};
 
 /// A table to be made.
 pub(crate) struct NewTable<'n> {
@@ -317,8 +317,17 @@ fn matters_to_writers(old: &Parts, new: &Parts) -> bool {
         let columns = parts.columns.iter();
         columns.map(|column| column.not_null).collect()
     };
+    let entries = |parts: &Parts| -> Vec<Index> {
+        let indexes = parts.indexes.iter();
+        let entries = indexes.map(|index| Index {
+            name: String::new(),
+            ready: false,
+            ..index.clone()
+        });
+        entries.collect()
+    };
     old.slots != new.slots
         || old.key != new.key
-        || old.indexes != new.indexes
+        || entries(old) != entries(new)
         || strict(old) != strict(new)
 }

@@ -47,6 +47,8 @@ impl Change<'_> {
         let mut parts = table.schema.parts().clone();
         for index in &mut parts.indexes {
             index.id = self.create_index(id, &index.name)?;
+            // It has an entry for each of no rows.
+            index.ready = true;
             made.push(index.id);
         }
         let schema = Schema::from_parts(parts)?;

@@ -2,17 +2,17 @@
 //!
 //! Columns come and go without a row being written. What needs the rows looks at them when nobody can
 //! write by the old schema any more: NOT NULL, and a default that differs from row to row, for which
-//! the table must be empty. ADD PRIMARY KEY writes every row anew, and SPLIT and MERGE change only
+//! the table must be empty. An index is built after that, while others write. ADD PRIMARY KEY writes every row anew, and SPLIT and MERGE change only
 //! partitions; those stand alone.
 
 use std::sync::Arc;
 
 use keys::Value;
-use syntax::Ident;
 use syntax::table::{
     AlterTable, AlterationKind, Column as WrittenColumn, ColumnChange, Index as WrittenIndex,
     PrimaryKey,
 };
+use syntax::{Ident, Name};
 use txn::{Direction, KeyRange, TableId};
 
 use super::columns::{self, NewColumn, part_names};
@@ -25,37 +25,46 @@ use crate::schema::{Owned, Parts};
 use crate::sequence::Sequence;
 use crate::{Column, Error, Index, Result, Schema, Table};
 
-/// Changes a table.
-pub(super) fn alter(ground: Ground<'_>, alter: &AlterTable) -> Result<()> {
+/// Changes a table; answers with the indexes that are to be built.
+pub(super) fn alter(ground: Ground<'_>, alter: &AlterTable) -> Result<Vec<TableId>> {
     let change = ground.catalog.change(ground.store);
     let table = ground.catalog.get(&table_name(&alter.name)?)?;
     if let [alone] = alter.actions.as_slice() {
         match &alone.kind {
-            AlterationKind::AddPrimaryKey(key) => return add_key(ground, &change, &table, key),
-            AlterationKind::SplitAt(keys) => return partitions::split(ground, &table, keys),
+            AlterationKind::AddPrimaryKey(key) => {
+                add_key(ground, &change, &table, key)?;
+                return Ok(Vec::new());
+            }
+            AlterationKind::SplitAt(keys) => {
+                partitions::split(ground, &table, keys)?;
+                return Ok(Vec::new());
+            }
             AlterationKind::MergePartitions(merge) => {
-                return partitions::merge(ground, &table, merge);
+                partitions::merge(ground, &table, merge)?;
+                return Ok(Vec::new());
             }
             _ => {}
         }
     }
-    let mut draft = Draft {
-        ground,
-        change: &change,
-        table: &table,
-        parts: table.schema().parts().clone(),
-        needs_empty: None,
-        made: Vec::new(),
-        sequences: Vec::new(),
-        dropped: Vec::new(),
-    };
+    let mut draft = Draft::new(ground, &change, &table);
     let mut outcome = Ok(());
     for action in &alter.actions {
         outcome = outcome.and_then(|()| draft.apply(&action.kind));
     }
-    let made = draft.made.clone();
-    let outcome = outcome.and_then(|()| draft.finish());
-    outcome.inspect_err(|_| change.discard(made))
+    draft.end(outcome)
+}
+
+/// Lists another index in the schema of a table; answers with it, as it is to be built.
+pub(super) fn add_index(
+    ground: Ground<'_>,
+    table: &Name,
+    written: &WrittenIndex,
+) -> Result<Vec<TableId>> {
+    let change = ground.catalog.change(ground.store);
+    let table = ground.catalog.get(&table_name(table)?)?;
+    let mut draft = Draft::new(ground, &change, &table);
+    let outcome = draft.add_index(written);
+    draft.end(outcome)
 }
 
 /// A schema on its way from what it is to what it will be.
@@ -74,7 +83,27 @@ struct Draft<'d> {
     dropped: Vec<TableId>,
 }
 
-impl Draft<'_> {
+impl<'d> Draft<'d> {
+    fn new(ground: Ground<'d>, change: &'d Change<'d>, table: &'d Arc<Table>) -> Self {
+        Self {
+            ground,
+            change,
+            table,
+            parts: table.schema().parts().clone(),
+            needs_empty: None,
+            made: Vec::new(),
+            sequences: Vec::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Makes it so if all went well, and otherwise leaves nothing behind.
+    fn end(self, outcome: Result<()>) -> Result<Vec<TableId>> {
+        let (change, made) = (self.change, self.made.clone());
+        let outcome = outcome.and_then(|()| self.finish());
+        outcome.inspect_err(|_| change.discard(made))
+    }
+
     fn apply(&mut self, action: &AlterationKind) -> Result<()> {
         match action {
             AlterationKind::AddColumn {
@@ -94,13 +123,7 @@ impl Draft<'_> {
             AlterationKind::AlterColumn { name, change } => self.alter_column(name, change),
             AlterationKind::AddIndex(index) => self.add_index(index),
             AlterationKind::DropIndex(name) => self.drop_index(name),
-            AlterationKind::RenameIndex { from, to } => {
-                let at = self.index(from)?;
-                if let Some(index) = self.parts.indexes.get_mut(at) {
-                    index.name = column_name(to);
-                }
-                Ok(())
-            }
+            AlterationKind::RenameIndex { from, to } => self.rename_index(from, to),
             AlterationKind::DropConstraint { name, if_exists } => match self.drop_index(name) {
                 Err(Error::NoSuchIndex { .. }) if *if_exists => Ok(()),
                 other => other,
@@ -131,8 +154,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Makes it so.
-    fn finish(self) -> Result<()> {
+    fn finish(self) -> Result<Vec<TableId>> {
         let schema = Schema::from_parts(self.parts)?;
         let strict = newly_strict(self.table.schema(), &schema);
         let check = || {
@@ -143,7 +165,9 @@ impl Draft<'_> {
         self.change.show_sequences(self.sequences);
         self.change.hide_sequences(&self.dropped);
         self.change.discard(self.dropped);
-        Ok(())
+        let unfinished = schema.indexes().iter();
+        let unfinished = unfinished.map(|index| index.id);
+        Ok(unfinished.filter(|id| self.made.contains(id)).collect())
     }
 
     fn position(&self, name: &Ident) -> Result<usize> {
@@ -291,18 +315,34 @@ impl Draft<'_> {
             ..
         } = &self.parts;
         let mut index = columns::index(name, columns, indexes, written)?;
-        let mut others = indexes.iter();
-        if others.any(|other| other.name == index.name) {
-            let (table, name) = (name.clone(), index.name);
-            return Err(Error::IndexExists { table, index: name });
-        }
-        if !is_empty(self.ground, self.table)? {
-            return unsupported("an index on a table that has rows");
-        }
+        self.check_free_index(&index.name)?;
+        index.ready = false;
         index.id = self.change.create_index(self.table.id(), &index.name)?;
         self.made.push(index.id);
-        self.needs_empty = Some(index.name.clone());
         self.parts.indexes.push(index);
+        Ok(())
+    }
+
+    fn check_free_index(&self, name: &str) -> Result<()> {
+        let mut indexes = self.parts.indexes.iter();
+        match indexes.any(|index| index.name == name) {
+            false => Ok(()),
+            true => Err(Error::IndexExists {
+                table: self.parts.name.clone(),
+                index: name.to_owned(),
+            }),
+        }
+    }
+
+    fn rename_index(&mut self, from: &Ident, to: &Ident) -> Result<()> {
+        let at = self.index(from)?;
+        let name = column_name(to);
+        if column_name(from) != name {
+            self.check_free_index(&name)?;
+        }
+        if let Some(index) = self.parts.indexes.get_mut(at) {
+            index.name = name;
+        }
         Ok(())
     }
 
@@ -310,9 +350,9 @@ impl Draft<'_> {
         let name = column_name(name);
         let mut indexes = self.parts.indexes.iter();
         let found = indexes.position(|index| index.name == name);
-        found.ok_or_else(|| Error::NoSuchIndex {
-            table: self.parts.name.clone(),
-            index: name,
+        found.ok_or_else(|| match Schema::from_parts(self.parts.clone()) {
+            Ok(schema) => Error::no_such_index(&schema, &name),
+            Err(error) => error,
         })
     }
 

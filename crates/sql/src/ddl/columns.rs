@@ -1,6 +1,5 @@
 //! A column, key or index as a statement describes it.
 
-use syntax::Ident;
 use syntax::table::{Column as Written, ColumnType, Index as WrittenIndex, KeyPart, KeyPartKind};
 use txn::TableId;
 
@@ -109,7 +108,7 @@ pub(super) fn index(
     };
     let cover: Vec<String> = written.cover.iter().map(column_name).collect();
     Ok(Index {
-        name: index_name(table, &names, taken, written.name.as_ref()),
+        name: index_name(table, &names, taken, written),
         id: TableId(0),
         unique: written.unique,
         columns: names.iter().map(position).collect::<Result<_>>()?,
@@ -119,11 +118,12 @@ pub(super) fn index(
 }
 
 /// The name given, or one made of the table's and the columns'.
-fn index_name(table: &str, columns: &[String], taken: &[Index], given: Option<&Ident>) -> String {
-    if let Some(name) = given {
+fn index_name(table: &str, columns: &[String], taken: &[Index], written: &WrittenIndex) -> String {
+    if let Some(name) = &written.name {
         return column_name(name);
     }
-    let base = format!("{table}_{}_key", columns.join("_"));
+    let suffix = if written.unique { "key" } else { "idx" };
+    let base = format!("{table}_{}_{suffix}", columns.join("_"));
     let mut name = base.clone();
     let mut number = 0;
     while taken.iter().any(|index| index.name == name) {

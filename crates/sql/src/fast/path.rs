@@ -41,14 +41,10 @@ impl Path {
         hint: Option<&str>,
     ) -> Result<Option<Self>> {
         let schema = table.schema();
-        let no_such = |name: &str| Error::NoSuchIndex {
-            table: schema.name().to_owned(),
-            index: name.to_owned(),
-        };
         if let Some(name) = hint
             && !table.indexes().iter().any(|index| index.name == name)
         {
-            return Err(no_such(name));
+            return Err(Error::no_such_index(schema, name));
         }
         let mut best: Option<Self> = None;
         if hint.is_none()
@@ -174,28 +170,15 @@ impl PathRows {
             let (key, bytes) = pair?;
             let row = match &path.index {
                 None => schema.decode(&key, &bytes)?,
+                Some(index) if path.covered => index.row(schema, &key, &bytes)?,
                 Some(index) => {
-                    let held = index.row(schema, &key, &bytes)?;
-                    match path.covered {
-                        true => held,
-                        false => self.row_of(path, index, &held)?,
-                    }
+                    let (key, bytes) = index.fetch(&path.table, &self.reader, &key, &bytes)?;
+                    schema.decode(&key, &bytes)?
                 }
             };
             if path.filter.holds(given.with_row(&row))? {
                 return Ok(Some(row));
             }
         }
-    }
-
-    /// The row that an entry of an index stands for.
-    fn row_of(&self, path: &Path, index: &IndexTable, held: &[Value]) -> Result<Vec<Value>> {
-        let schema = path.table.schema();
-        let key = schema.encode_key(&schema.key_of(held))?;
-        let bytes = self.reader.get(path.table.id(), &key)?;
-        let bytes = bytes.ok_or_else(|| {
-            schema.damaged(&key, format!("index `{}` has an entry for it", index.name))
-        })?;
-        schema.decode(&key, &bytes)
     }
 }

@@ -7,12 +7,13 @@ use syntax::statement::Insert;
 use syntax::{Mode, ast};
 use txn::Transaction;
 
-use super::change::{assigned_column, new_value};
+use super::change::new_value;
+use super::conflict::Conflict;
 use super::returning::{Returning, Written};
 use super::{delete_row, insert_row, replace_row};
 use crate::default::default_scalar;
 use crate::execute::Answer;
-use crate::names::{column_name, table_name, tree_name};
+use crate::names::{column_name, table_name};
 use crate::query::{PlannedQuery, ResultColumn};
 use crate::scalar::{Given, Scalar, Scope};
 use crate::{Catalog, Error, Executor, Result, Schema, Table, cast};
@@ -37,16 +38,6 @@ enum Source {
     Rows(Vec<Vec<Scalar>>),
     /// Rows that DataFusion works out.
     Query(Box<ast::Query>),
-}
-
-/// What happens to a row that exists.
-#[derive(Debug)]
-enum Conflict {
-    Nothing,
-    Update {
-        assigned: Vec<(usize, Scalar)>,
-        filter: Option<Scalar>,
-    },
 }
 
 impl InsertPlan {
@@ -76,7 +67,7 @@ impl InsertPlan {
         row_scope.with_excluded();
         let conflict = match &insert.on_conflict {
             None => None,
-            Some(clause) => Some(conflict(schema, clause, &mut row_scope)?),
+            Some(clause) => Some(Conflict::new(&table, clause, &mut row_scope)?),
         };
         let returning = Returning::new(schema, insert.returning.as_deref(), &mut row_scope)?;
         let parameters = std::mem::take(&mut row_scope.parameters);
@@ -174,15 +165,15 @@ impl InsertPlan {
             });
         }
         overwrite(&mut row, &self.positions, &values);
-        if self.mode == Mode::Insert && self.conflict.is_none() {
-            insert_row(transaction, &self.table, &row)?;
-            return answer.add(&row, given);
+        if self.mode == Mode::Insert {
+            return self.insert(transaction, row, given, answer);
         }
         let schema = self.table.schema();
         let whole = self.positions.len() == schema.columns().len();
         let indexed = !self.table.indexes().is_empty();
         let reads = match self.mode {
-            Mode::Insert | Mode::UpdateOn => true,
+            Mode::Insert => false,
+            Mode::UpdateOn => true,
             Mode::Upsert => indexed || !whole,
             Mode::Replace | Mode::DeleteOn => indexed,
         };
@@ -200,10 +191,6 @@ impl InsertPlan {
                 return answer.add(&row, given);
             }
             (Mode::UpdateOn, None) => return Ok(()),
-            (Mode::Insert, Some(old)) => match self.resolve(old, &row, given)? {
-                Some(merged) => row = merged,
-                None => return Ok(()),
-            },
             (Mode::Upsert | Mode::UpdateOn, Some(old)) => {
                 row.clone_from(old);
                 overwrite(&mut row, &self.positions, &values);
@@ -214,33 +201,27 @@ impl InsertPlan {
         answer.add(&row, given)
     }
 
-    /// What ON CONFLICT makes of the old row and the one that was to be inserted.
-    fn resolve(
+    /// Writes a row where none is; ON CONFLICT says what happens otherwise.
+    fn insert(
         &self,
-        old: &[Value],
-        excluded: &[Value],
+        transaction: &mut Transaction,
+        mut row: Vec<Value>,
         given: Given<'_>,
-    ) -> Result<Option<Vec<Value>>> {
-        let Some(Conflict::Update { assigned, filter }) = &self.conflict else {
-            return Ok(None);
-        };
-        let given = Given {
-            row: old,
-            excluded,
-            ..given
-        };
-        if let Some(filter) = filter
-            && !filter.holds(given)?
+        answer: &mut Written<'_>,
+    ) -> Result<()> {
+        let table = &self.table;
+        if let Some(conflict) = &self.conflict
+            && let Some(old) = conflict.find(transaction, table, &row)?
         {
-            return Ok(None);
+            let Some(merged) = conflict.resolve(&old, &row, given)? else {
+                return Ok(());
+            };
+            row = merged;
+            replace_row(transaction, table, Some(&old), &row)?;
+        } else {
+            insert_row(transaction, table, &row)?;
         }
-        let mut row = old.to_vec();
-        for (position, scalar) in assigned {
-            if let Some(place) = row.get_mut(*position) {
-                *place = scalar.value(given)?;
-            }
-        }
-        Ok(Some(row))
+        answer.add(&row, given)
     }
 }
 
@@ -302,51 +283,6 @@ fn source(
         compiled.push(scalars);
     }
     Ok(Source::Rows(compiled))
-}
-
-fn conflict(schema: &Schema, clause: &ast::OnConflict, scope: &mut Scope<'_>) -> Result<Conflict> {
-    conflict_target(schema, clause)?;
-    let ast::OnConflictAction::DoUpdate(update) = &clause.action else {
-        return Ok(Conflict::Nothing);
-    };
-    let unsupported = |expr: &ast::Expr| Error::Unsupported {
-        what: format!("{expr} in DO UPDATE"),
-    };
-    let mut assigned = Vec::with_capacity(update.assignments.len());
-    for assignment in &update.assignments {
-        let position = assigned_column(schema, assignment)?;
-        let value = new_value(schema, position, &assignment.value, scope)?;
-        assigned.push((
-            position,
-            value.ok_or_else(|| unsupported(&assignment.value))?,
-        ));
-    }
-    let filter = match &update.selection {
-        None => None,
-        Some(expr) => {
-            let filter = scope.compile(expr, Some(Type::Bool))?;
-            Some(filter.ok_or_else(|| unsupported(expr))?)
-        }
-    };
-    Ok(Conflict::Update { assigned, filter })
-}
-
-/// ON CONFLICT names what may conflict: the primary key.
-fn conflict_target(schema: &Schema, clause: &ast::OnConflict) -> Result<()> {
-    let Some(ast::ConflictTarget::Columns(names)) = &clause.conflict_target else {
-        return Ok(());
-    };
-    let names: Vec<String> = names.iter().map(tree_name).collect();
-    let key: Vec<&str> = schema.key_columns().map(|one| one.name.as_str()).collect();
-    let same =
-        names.len() == key.len() && key.iter().all(|one| names.iter().any(|name| name == one));
-    match same {
-        true => Ok(()),
-        false => Err(Error::NoSuchConstraint {
-            table: schema.name().to_owned(),
-            columns: names.join(", "),
-        }),
-    }
 }
 
 fn check_count(schema: &Schema, positions: &[usize], given: usize) -> Result<()> {

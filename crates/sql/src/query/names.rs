@@ -7,6 +7,7 @@ use datafusion::error::DataFusionError;
 use txn::Reader;
 
 use super::provider::ReadTable;
+use super::views;
 use crate::Catalog;
 use crate::system::SystemTables;
 
@@ -79,8 +80,12 @@ impl SchemaProvider for Names {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let (name, index) = views::parts(name);
         match self.catalog.get(name) {
-            Ok(table) => Ok(Some(Arc::new(ReadTable::new(table, self.reader.clone())))),
+            Ok(table) => {
+                let (reader, index) = (self.reader.clone(), index.map(str::to_owned));
+                Ok(Some(Arc::new(ReadTable::new(table, reader, index))))
+            }
             Err(error) => match self.system.unnamed(name)? {
                 Some(table) => Ok(Some(table)),
                 // Asked about before its arguments are looked at.
@@ -91,6 +96,6 @@ impl SchemaProvider for Names {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.catalog.get(name).is_ok()
+        self.catalog.get(views::parts(name).0).is_ok()
     }
 }

@@ -21,10 +21,11 @@ use datafusion::common::Result as DataFusionResult;
 use datafusion::execution::RecordBatchStream;
 use futures::{FutureExt, Stream};
 use parking_lot::Mutex;
-use txn::{Direction, KeyRange, Reader};
+use txn::{Direction, KeyRange, Reader, TableId};
 
 use super::decode::Wanted;
 use super::provider::external;
+use super::through::Through;
 use crate::conditions::Conditions;
 use crate::{Result, Table};
 
@@ -53,7 +54,7 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// The pieces of what `conditions` ask for, to be read by `streams` streams.
     pub(crate) fn new(
-        table: &Table,
+        table: TableId,
         conditions: &Conditions,
         reader: &Reader,
         direction: Direction,
@@ -65,12 +66,12 @@ impl Pieces {
         ranges.retain(|range| !range.is_empty());
         let cut = streams > 1 && ranges.len() < streams;
         for range in ranges {
-            for tile in reader.extent(table.id(), &range)?.tiles {
+            for tile in reader.extent(table, &range)?.tiles {
                 rows += tile.rows;
                 if cut && tile.rows >= CUT_ROWS_MIN {
                     let pieces = (tile.rows / PIECE_ROWS).clamp(2, CUTS_MAX);
                     let pieces = usize::try_from(pieces).unwrap_or(streams);
-                    left.extend(reader.cut(table.id(), &tile.range, pieces)?);
+                    left.extend(reader.cut(table, &tile.range, pieces)?);
                 } else {
                     left.push_back(tile.range);
                 }
@@ -101,6 +102,7 @@ pub(crate) struct Batches {
     pub(crate) wanted: Arc<Wanted>,
     pub(crate) reader: Reader,
     pub(crate) direction: Direction,
+    pub(crate) through: Option<Arc<Through>>,
     pub(crate) pieces: Arc<Pieces>,
     /// How many rows are still wanted.
     pub(crate) left: usize,
@@ -116,6 +118,8 @@ pub(crate) struct Source {
     pub(crate) wanted: Arc<Wanted>,
     pub(crate) reader: Reader,
     pub(crate) direction: Direction,
+    /// The index that the pieces are of.
+    pub(crate) through: Option<Arc<Through>>,
 }
 
 impl Batches {
@@ -125,6 +129,7 @@ impl Batches {
             wanted: source.wanted,
             reader: source.reader,
             direction: source.direction,
+            through: source.through,
             pieces,
             left: limit.unwrap_or(usize::MAX),
             scan: None,
@@ -139,14 +144,19 @@ impl Batches {
         if rows_max == 0 {
             return Ok(None);
         }
-        let mut batch = self.wanted.batch(rows_max);
+        let through = self.through.as_deref();
+        let mut batch = match through {
+            Some(through) => through.batch(&self.wanted, rows_max),
+            None => self.wanted.batch(rows_max),
+        };
         let schema = self.table.schema();
+        let id = through.map_or(self.table.id(), |through| through.index.id);
         while batch.rows() < rows_max {
             let scan = match &mut self.scan {
                 Some(scan) => scan,
                 None => match self.pieces.next() {
                     Some(range) => {
-                        let scan = self.reader.scan(self.table.id(), &range, self.direction)?;
+                        let scan = self.reader.scan(id, &range, self.direction)?;
                         self.scan.insert(scan)
                     }
                     None => break,
@@ -154,7 +164,12 @@ impl Batches {
             };
             for pair in scan.by_ref().take(rows_max - batch.rows()) {
                 let (key, row) = pair?;
-                batch.push(schema, &key, &row)?;
+                match through {
+                    None => batch.push(schema, &key, &row)?,
+                    Some(index) => {
+                        index.push(&mut batch, &self.table, &self.reader, (key, row))?;
+                    }
+                }
             }
             if batch.rows() < rows_max {
                 self.scan = None;

@@ -35,7 +35,9 @@ use super::parameters::{self, NOW, Slot, TODAY, Values};
 use super::provider::ReadTable;
 use super::queries::{self, Queries};
 use super::refusals::ours;
-use super::{ResultColumn, hidden, list_parameters, memory, results, rewrite, titles, unique};
+use super::{
+    ResultColumn, hidden, list_parameters, memory, results, rewrite, titles, unique, views,
+};
 use crate::scalar::Given;
 use crate::{Catalog, Error, Result, system};
 
@@ -92,6 +94,7 @@ impl PlannedQuery {
         // Such a rewriting holds the rows of system tables as they are now.
         let fleeting = system::rewrite(&mut query);
         unique::name(&mut query);
+        views::resolve(catalog, &mut query)?;
         let logical = queries::logical(&state, &query, hints).await?;
         let parameters = rewrite::parameter_types(&logical).map_err(ours)?;
         let optimised = state.optimize(&logical).map_err(ours)?;

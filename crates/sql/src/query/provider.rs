@@ -14,6 +14,7 @@ use txn::{KeyRange, Reader};
 use super::columns::arrow_schema;
 use super::ranges::Filters;
 use super::scan::{Expected, ScanExec};
+use super::through::{Asked, Through};
 use crate::{Error, Result, Table};
 
 /// A scan that is expected to find fewer rows than this is planned as one stream.
@@ -28,15 +29,18 @@ pub(crate) struct ReadTable {
     table: Arc<Table>,
     reader: Reader,
     schema: SchemaRef,
+    /// The index that a query insists on.
+    index: Option<String>,
 }
 
 impl ReadTable {
-    pub(crate) fn new(table: Arc<Table>, reader: Reader) -> Self {
+    pub(crate) fn new(table: Arc<Table>, reader: Reader, index: Option<String>) -> Self {
         let schema = arrow_schema(table.schema());
         Self {
             table,
             reader,
             schema,
+            index,
         }
     }
 
@@ -44,7 +48,7 @@ impl ReadTable {
         let extent = self.reader.extent(self.table.id(), &KeyRange::all())?;
         let rows: u64 = extent.tiles.iter().map(|tile| tile.rows).sum();
         let mut rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        let keys = self.table.schema().key_positions().len();
+        let keys = filters.key_columns();
         let fixed = (0..keys).take_while(|place| filters.fixes(*place)).count();
         if fixed == keys {
             rows = 1;
@@ -93,14 +97,23 @@ impl TableProvider for ReadTable {
             .cloned()
             .unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         let schema: SchemaRef = Arc::new(self.schema.project(&positions)?);
-        let filters = Filters::new(self.table.schema(), filters, session.execution_props());
+        let asked = Asked {
+            positions: &positions,
+            schema: &schema,
+            filters,
+            properties: session.execution_props(),
+            hint: self.index.as_deref(),
+        };
+        let key = self.table.schema().key_positions();
+        let by_key = Filters::new(self.table.schema(), key, filters, asked.properties);
+        let through = Through::choose(&self.table, &asked, &by_key);
         let streams = session.config().target_partitions();
-        let mut expected = self.expected(&filters, streams).map_err(external)?;
+        let narrowest = through.as_ref().map_or(&by_key, |one| &one.filters);
+        let mut expected = self.expected(narrowest, streams).map_err(external)?;
         expected.limit = limit;
         let table = Arc::clone(&self.table);
-        Ok(Arc::new(ScanExec::new(
-            table, positions, schema, filters, expected,
-        )))
+        let scan = ScanExec::new(table, positions, schema, by_key, expected);
+        Ok(Arc::new(scan.through(through)))
     }
 
     fn supports_filters_pushdown(

@@ -19,8 +19,8 @@ use keys::{Type, Value};
 
 use super::columns::data_type;
 use super::{parameters, results};
-use crate::Schema;
 use crate::conditions::{Condition, Conditions, Inclusive};
+use crate::{Column, Schema};
 
 /// What filters, which must all hold, ask of key columns.
 #[derive(Clone, Debug)]
@@ -45,9 +45,16 @@ enum Asked {
 }
 
 impl Filters {
-    pub(crate) fn new(schema: &Schema, filters: &[Expr], properties: &ExecutionProps) -> Self {
+    /// What filters ask of the columns at the positions `key`.
+    pub(crate) fn new(
+        schema: &Schema,
+        key: &[usize],
+        filters: &[Expr],
+        properties: &ExecutionProps,
+    ) -> Self {
+        let columns = key.iter();
         let mut finder = Finder {
-            schema,
+            key: columns.filter_map(|at| schema.columns().get(*at)).collect(),
             properties,
             terms: Vec::new(),
         };
@@ -55,7 +62,7 @@ impl Filters {
             finder.add(filter);
         }
         Self {
-            key_columns: schema.key_positions().len(),
+            key_columns: key.len(),
             terms: finder.terms,
         }
     }
@@ -83,6 +90,11 @@ impl Filters {
         found
     }
 
+    /// How many columns the key has.
+    pub(crate) fn key_columns(&self) -> usize {
+        self.key_columns
+    }
+
     /// Whether a key column, by its place in the key, can have one value only.
     pub(crate) fn fixes(&self, column: usize) -> bool {
         let fixes = |asked: &Asked| match asked {
@@ -95,6 +107,21 @@ impl Filters {
             .any(|term| term.column == column && fixes(&term.asked))
     }
 
+    /// How much of the key is bound: twice the columns that are bound to values, and one more if the
+    /// next is bound to a range.
+    pub(crate) fn bound(&self) -> usize {
+        let to_values = |asked: &Asked| match asked {
+            Asked::Compare(op, _) => matches!(op, Operator::Eq | Operator::IsNotDistinctFrom),
+            Asked::Null | Asked::OneOf(_) => true,
+        };
+        let is_bound = |column: &usize| {
+            let mut terms = self.terms.iter();
+            terms.any(|term| term.column == *column && to_values(&term.asked))
+        };
+        let values = (0..self.key_columns).take_while(is_bound).count();
+        values * 2 + usize::from(self.binds(values))
+    }
+
     /// Whether anything is asked of a key column.
     pub(crate) fn binds(&self, column: usize) -> bool {
         self.terms.iter().any(|term| term.column == column)
@@ -103,7 +130,7 @@ impl Filters {
 
 /// Looks for key columns in filters.
 struct Finder<'f> {
-    schema: &'f Schema,
+    key: Vec<&'f Column>,
     properties: &'f ExecutionProps,
     terms: Vec<Term>,
 }
@@ -167,7 +194,7 @@ impl Finder<'_> {
     }
 
     fn push(&mut self, column: usize, asked: Asked) {
-        if let Some(key) = self.schema.key_columns().nth(column) {
+        if let Some(key) = self.key.get(column) {
             let kind = key.kind;
             self.terms.push(Term {
                 column,
@@ -216,12 +243,12 @@ impl Finder<'_> {
     fn key_column(&self, expr: &Expr) -> Option<usize> {
         match expr {
             Expr::Column(column) => {
-                let mut keys = self.schema.key_columns();
+                let mut keys = self.key.iter();
                 keys.position(|one| one.name == column.name)
             }
             Expr::Cast(cast) => {
                 let column = self.key_column(&cast.expr)?;
-                let kind = self.schema.key_columns().nth(column)?.kind;
+                let kind = self.key.get(column)?.kind;
                 keeps_order(kind, cast.field.data_type()).then_some(column)
             }
             _ => None,

@@ -31,6 +31,7 @@ use super::decode::Wanted;
 use super::pieces::{Batches, Pieces, Source};
 use super::provider::external;
 use super::ranges::Filters;
+use super::through::Through;
 use crate::access::Access;
 use crate::{Result, Table};
 
@@ -46,6 +47,8 @@ pub(crate) struct ScanExec {
     positions: Arc<[usize]>,
     wanted: Arc<Wanted>,
     filters: Arc<Filters>,
+    /// The index that snapshots which see all of it are read by.
+    through: Option<Arc<Through>>,
     direction: Direction,
     limit: Option<usize>,
     /// About how many rows the planner was told to expect.
@@ -68,6 +71,7 @@ impl ScanExec {
             positions: positions.into(),
             wanted: Arc::new(wanted),
             filters: Arc::new(filters),
+            through: None,
             direction: Direction::Ascending,
             limit: expected.limit,
             rows: expected.rows,
@@ -80,6 +84,19 @@ impl ScanExec {
         };
         scan.set_direction(Direction::Ascending);
         scan
+    }
+
+    /// The same scan, through an index.
+    pub(crate) fn through(mut self, through: Option<Through>) -> Self {
+        self.through = through.map(Arc::new);
+        self.set_direction(self.direction);
+        self
+    }
+
+    /// The index that this reader reads by.
+    fn through_for(&self, reader: &Reader) -> Option<&Arc<Through>> {
+        let through = self.through.as_ref();
+        through.filter(|through| through.serves(reader))
     }
 
     fn streams(&self) -> usize {
@@ -109,6 +126,9 @@ impl ScanExec {
             nulls_first: !descending,
         };
         let mut sorted = Vec::new();
+        if self.through.is_some() {
+            return sorted;
+        }
         for (place, key) in self.table.schema().key_positions().iter().enumerate() {
             let wanted = self.positions.iter().position(|position| position == key);
             match wanted {
@@ -127,6 +147,9 @@ impl ScanExec {
 
     /// The same scan from the last key to the first, if that gives the order asked for.
     pub(crate) fn reversed_for(&self, order: &[PhysicalSortExpr]) -> Option<Self> {
+        if self.through.is_some() {
+            return None;
+        }
         let mut keys = self.table.schema().key_positions().iter().enumerate();
         for term in order {
             if !term.options.descending || term.options.nulls_first {
@@ -145,7 +168,13 @@ impl ScanExec {
 
     /// How the rows are found, with the values of a run.
     pub(crate) fn access(&self, reader: &Reader) -> Result<Access> {
-        Access::new(&self.table, &self.filters.conditions(), reader)
+        match self.through_for(reader) {
+            None => Access::new(&self.table, &self.filters.conditions(), reader),
+            Some(through) => {
+                let conditions = through.filters.conditions();
+                Access::through(&self.table, &through.index, &conditions, reader)
+            }
+        }
     }
 
     fn pieces(&self, run: &Run) -> Result<Pieces> {
@@ -153,9 +182,13 @@ impl ScanExec {
         // Whoever wants few rows is served by one stream before a cut would be found.
         let few = self.limit.is_some_and(|limit| limit <= FEW_ROWS);
         let streams = if few { 1 } else { self.streams() };
-        let conditions = self.filters.conditions();
-        let pieces = Pieces::new(&self.table, &conditions, reader, self.direction, streams)?;
-        if self.streams() == 1 && !self.filters.binds(0) && pieces.rows() > OUTGROWN_ROWS {
+        let (id, filters) = match self.through_for(reader) {
+            Some(through) => (through.index.id, &through.filters),
+            None => (self.table.id(), self.filters.as_ref()),
+        };
+        let conditions = filters.conditions();
+        let pieces = Pieces::new(id, &conditions, reader, self.direction, streams)?;
+        if self.streams() == 1 && !filters.binds(0) && pieces.rows() > OUTGROWN_ROWS {
             run.outgrow();
         }
         Ok(pieces)
@@ -201,6 +234,9 @@ impl DisplayAs for ScanExec {
             self.table.schema().name(),
             self.columns()
         )?;
+        if let Some(through) = &self.through {
+            write!(f, ", index={}", through.index.name)?;
+        }
         if self.direction == Direction::Descending {
             write!(f, ", backwards")?;
         }
@@ -266,6 +302,7 @@ impl ExecutionPlan for ScanExec {
             wanted: Arc::clone(&self.wanted),
             reader: run.reader().clone(),
             direction: self.direction,
+            through: self.through_for(run.reader()).cloned(),
         };
         Ok(Box::pin(Batches::new(source, pieces, self.limit)))
     }
