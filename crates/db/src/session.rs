@@ -19,6 +19,7 @@
 //! changes tables commits what came before it.
 
 mod copy;
+mod explain;
 mod set;
 mod settings;
 mod statements;
@@ -31,7 +32,7 @@ use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn, named};
 use syntax::statement::Kind as Asks;
 use syntax::statement::Show;
 use syntax::Statement;
-use txn::{Durability, Savepoint};
+use txn::{Committed, Durability, Savepoint};
 
 use self::set::{read_only, show_columns};
 use self::settings::{Settings, Until};
@@ -302,7 +303,7 @@ impl Session {
             false => self.finish(open.inner).await,
         };
         self.settings.end(ended.is_ok());
-        ended
+        ended.map(drop)
     }
 
     /// Where it stands.
@@ -388,6 +389,9 @@ impl Session {
             Asks::Reset(reset) => self.reset(reset),
             Asks::Discard(what) => self.discard(*what),
             Asks::Vacuum(_) => done("VACUUM"),
+            Asks::Explain(_) if prepared.explained().is_some() => {
+                self.explain(prepared, parameters).await
+            }
             Asks::Other(statement) if let Some(command) = overlooked(statement) => done(command),
             Asks::Other(statement) if let Some(reply) = self.by_name(statement).await? => Ok(reply),
             _ => match named::bind(prepared.statement(), parameters)? {
@@ -406,6 +410,9 @@ impl Session {
         let database = Arc::clone(&self.database);
         let executor = database.executor();
         let statement = prepared.statement();
+        if prepared.explained().is_some() {
+            return self.explain(prepared, parameters).await;
+        }
         if !matches!(statement.kind, Asks::Query(_))
             && self.transaction.is_none()
             && self.settings.is_on("default_transaction_read_only")
@@ -497,15 +504,14 @@ impl Session {
     }
 
     /// Commits, without holding up the thread's other work while the disk syncs.
-    async fn finish(&self, transaction: txn::Transaction) -> Result<()> {
+    async fn finish(&self, transaction: txn::Transaction) -> Result<Committed> {
         let asked = self.settings.get("synchronous_commit");
         let durability = if asked == Some("off") {
             Durability::Buffered
         } else {
             Durability::Synced
         };
-        transaction.commit_later(durability).await?;
-        Ok(())
+        Ok(transaction.commit_later(durability).await?)
     }
 
     fn open(&mut self, command: &'static str) -> Result<&mut Open> {

@@ -2,14 +2,15 @@
 //!
 //! Both executors read the same way, so both explain themselves with an [`Access`].
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use keys::{format_key, prefix_upper_bound};
-use txn::{KeyRange, Reader, TableId};
+use txn::{KeyRange, PartitionId, Reader, TableId};
 
 use crate::conditions::Conditions;
 use crate::index::IndexTable;
-use crate::{Result, Schema, Table};
+use crate::{Result, Table};
 
 /// How many ranges are told one by one.
 const RANGES_SHOWN_MAX: usize = 16;
@@ -27,6 +28,8 @@ pub(crate) struct Access {
     pub(crate) ranges_total: usize,
     /// How many partitions are read, and how many there are.
     pub(crate) partitions: (usize, usize),
+    /// The partitions that are read.
+    pub(crate) touched: BTreeSet<PartitionId>,
     /// Why everything is read, if it is.
     pub(crate) reason: Option<String>,
 }
@@ -50,33 +53,80 @@ impl fmt::Display for AccessKind {
             Self::Points => "point lookup",
             Self::Ranges => "range scan",
             Self::Full => "full scan",
-            Self::Nothing => "no rows can qualify",
+            Self::Nothing => "empty scan",
         })
     }
 }
 
-impl Access {
-    /// How rows of `table` that meet these conditions are found.
-    pub(crate) fn new(table: &Table, conditions: &Conditions, reader: &Reader) -> Result<Self> {
-        Self::of(table.id(), table.schema(), conditions, reader)
+/// Keys that are read: those of a table, or of an index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'t> {
+    name: &'t str,
+    index: Option<&'t str>,
+    id: TableId,
+    key_columns: usize,
+    first: &'t str,
+}
+
+impl<'t> Target<'t> {
+    /// The rows of a table.
+    pub(crate) fn table(table: &'t Table) -> Self {
+        let schema = table.schema();
+        let first = schema.key_columns().next();
+        Self {
+            name: schema.name(),
+            index: None,
+            id: table.id(),
+            key_columns: schema.key_positions().len(),
+            first: first.map_or("", |column| column.name.as_str()),
+        }
     }
 
-    /// The same, through an index.
-    pub(crate) fn through(
-        table: &Table,
-        index: &IndexTable,
+    /// The entries of an index, which are read for the table's sake.
+    pub(crate) fn index(table: &'t Table, index: &'t IndexTable) -> Self {
+        let schema = table.schema();
+        let first = index.key.first();
+        let first = first.and_then(|position| schema.columns().get(*position));
+        Self {
+            name: schema.name(),
+            index: Some(&index.name),
+            id: index.id,
+            key_columns: index.key.len(),
+            first: first.map_or("", |column| column.name.as_str()),
+        }
+    }
+
+    /// All its partitions.
+    pub(crate) fn partitions(&self, reader: &Reader) -> Result<BTreeSet<PartitionId>> {
+        touched(reader, self.id, &[KeyRange::all()])
+    }
+
+    fn reason(&self) -> String {
+        format!("no filter binds `{}`, the first key column", self.first)
+    }
+}
+
+/// The partitions that hold these ranges.
+pub(crate) fn touched(
+    reader: &Reader,
+    id: TableId,
+    ranges: &[KeyRange],
+) -> Result<BTreeSet<PartitionId>> {
+    let mut touched = BTreeSet::new();
+    for range in ranges {
+        let extent = reader.extent(id, range)?;
+        touched.extend(extent.tiles.into_iter().map(|tile| tile.partition));
+    }
+    Ok(touched)
+}
+
+impl Access {
+    /// How rows that meet these conditions are found.
+    pub(crate) fn new(
+        target: Target<'_>,
         conditions: &Conditions,
         reader: &Reader,
     ) -> Result<Self> {
-        let access = Self::of(index.id, index.schema(), conditions, reader)?;
-        Ok(Self {
-            table: table.schema().name().to_owned(),
-            index: Some(index.name.clone()),
-            ..access
-        })
-    }
-
-    fn of(id: TableId, schema: &Schema, conditions: &Conditions, reader: &Reader) -> Result<Self> {
         let mut ranges = conditions.ranges()?;
         ranges.retain(|range| !range.is_empty());
         let whole = |range: &KeyRange| range.lower.is_empty() && range.upper.is_none();
@@ -84,29 +134,16 @@ impl Access {
             AccessKind::Nothing
         } else if ranges.iter().any(whole) {
             AccessKind::Full
-        } else if conditions.bound_columns() == schema.key_positions().len() {
+        } else if conditions.bound_columns() == target.key_columns {
             AccessKind::Points
         } else {
             AccessKind::Ranges
         };
-        let reason = (kind == AccessKind::Full).then(|| {
-            let first = schema.key_columns().next();
-            let name = first.map_or("", |column| column.name.as_str());
-            format!("no filter binds `{name}`, the first key column")
-        });
-        let mut touched = std::collections::BTreeSet::new();
-        let mut partitions = 0;
-        for range in &ranges {
-            let extent = reader.extent(id, range)?;
-            partitions = extent.partitions;
-            touched.extend(extent.tiles.into_iter().map(|tile| tile.partition));
-        }
-        if ranges.is_empty() {
-            partitions = reader.extent(id, &KeyRange::all())?.partitions;
-        }
+        let touched = touched(reader, target.id, &ranges)?;
+        let total = reader.extent(target.id, &KeyRange::all())?.partitions;
         Ok(Self {
-            table: schema.name().to_owned(),
-            index: None,
+            table: target.name.to_owned(),
+            index: target.index.map(str::to_owned),
             kind,
             ranges: ranges
                 .iter()
@@ -114,9 +151,30 @@ impl Access {
                 .map(|range| shown(range, kind))
                 .collect(),
             ranges_total: ranges.len(),
-            partitions: (touched.len(), partitions),
-            reason,
+            partitions: (touched.len(), total),
+            touched,
+            reason: (kind == AccessKind::Full).then(|| target.reason()),
         })
+    }
+
+    /// The same while values are open.
+    pub(crate) fn open(target: Target<'_>, kind: AccessKind, reader: &Reader) -> Result<Self> {
+        let touched = target.partitions(reader)?;
+        Ok(Self {
+            table: target.name.to_owned(),
+            index: target.index.map(str::to_owned),
+            kind,
+            ranges: Vec::new(),
+            ranges_total: 0,
+            partitions: (touched.len(), touched.len()),
+            touched,
+            reason: (kind == AccessKind::Full).then(|| target.reason()),
+        })
+    }
+
+    /// Whether which partitions are read depends on values that are not there.
+    pub(crate) fn is_open(&self) -> bool {
+        self.ranges_total == 0 && matches!(self.kind, AccessKind::Points | AccessKind::Ranges)
     }
 }
 
@@ -125,12 +183,15 @@ fn shown(range: &KeyRange, kind: AccessKind) -> String {
     let lower = format_key(&range.lower);
     let from = match past(&lower) {
         _ if range.lower.is_empty() => None,
+        // NULL is the least key, and no comparison is true for it.
+        Some("/<null>") if range.upper.is_some() => None,
         Some(key) => Some(format!("after {key}")),
         None => Some(format!("from {lower}")),
     };
     let to = range.upper.as_ref().map(|upper| {
         let upper = format_key(upper);
         match past(&upper) {
+            Some(key) if lower.starts_with(&format!("{key}/")) => format!("to the end of {key}"),
             Some(key) => format!("to {key}"),
             None => format!("below {upper}"),
         }

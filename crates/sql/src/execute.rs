@@ -228,7 +228,7 @@ impl Executor {
             Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
                 self.truncate(transaction, prepared.statement()).await
             }
-            Plan::Read(_) | Plan::Plain => {
+            Plan::Read(_) | Plan::Explain(_) | Plan::Plain => {
                 let reader = transaction.reader();
                 let rows = self.select(reader, prepared, parameters, fast).await?;
                 Ok(Answer::Rows(rows))

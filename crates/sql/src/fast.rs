@@ -36,9 +36,9 @@ pub(crate) struct ReadPlan {
     /// Positions of the columns to answer with.
     projection: Vec<usize>,
     pub(crate) columns: Arc<[ResultColumn]>,
-    direction: Direction,
-    limit: Option<Scalar>,
-    offset: Option<Scalar>,
+    pub(crate) direction: Direction,
+    pub(crate) limit: Option<Scalar>,
+    pub(crate) offset: Option<Scalar>,
 }
 
 impl ReadPlan {

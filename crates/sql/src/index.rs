@@ -118,6 +118,35 @@ impl IndexTable {
         self.schema.encode(&values)
     }
 
+    /// The keys that writing the entry of a row touches; `None` if the row is not known well enough.
+    /// A unique index looks beside the entry for others with its values.
+    pub(crate) fn touches(&self, row: &[Option<Value>]) -> Result<Option<KeyRange>> {
+        let mut key = Vec::new();
+        let mut own = None;
+        let mut nulls = false;
+        for (place, position) in self.key.iter().enumerate() {
+            if place == self.own {
+                own = Some(key.clone());
+            }
+            let Some(Some(value)) = row.get(*position) else {
+                return Ok(None);
+            };
+            nulls |= value.is_null() && place < self.own;
+            append_key_value(&mut key, value)?;
+        }
+        if self.unique && !nulls {
+            let own = own.unwrap_or(key);
+            let upper = prefix_upper_bound(&own).into();
+            return Ok(Some(KeyRange::new(own, Some(upper))));
+        }
+        Ok(Some(KeyRange::point(&key)))
+    }
+
+    /// Whether an entry holds this column of the table.
+    pub(crate) fn holds(&self, position: usize) -> bool {
+        self.columns.contains(&position)
+    }
+
     /// The columns of the table that an entry holds, NULL in the place of the others.
     pub(crate) fn row(&self, table: &Schema, key: &[u8], entry: &[u8]) -> Result<Vec<Value>> {
         let mut row = vec![Value::Null; table.columns().len()];

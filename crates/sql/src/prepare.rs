@@ -19,7 +19,7 @@ use txn::Reader;
 use crate::fast::ReadPlan;
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn};
-use crate::{Error, Executor, Result};
+use crate::{Error, Executor, Result, explain};
 
 /// A statement that is ready to run.
 #[derive(Clone, Debug)]
@@ -46,6 +46,8 @@ pub(crate) enum Plan {
     Read(Arc<ReadPlan>),
     Insert(Box<InsertPlan>),
     Change(Box<ChangePlan>),
+    /// Shown, or run and shown.
+    Explain(Prepared),
     /// As the statement says.
     Plain,
 }
@@ -116,6 +118,14 @@ impl Prepared {
         matches!(self.inner.plan, Plan::Read(_))
     }
 
+    /// What EXPLAIN is to explain, if that is what it is.
+    pub fn explained(&self) -> Option<&Self> {
+        match &self.inner.plan {
+            Plan::Explain(explained) => Some(explained),
+            _ => None,
+        }
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.inner.plan
     }
@@ -166,6 +176,13 @@ impl Executor {
                 (parameters, columns) = (kinds, plan.columns());
                 Plan::Change(Box::new(plan))
             }
+            Kind::Explain(explain) => {
+                let inner = Arc::new(Statement::clone(&explain.statement));
+                let inner = Box::pin(self.prepare(inner, reader.clone(), hints)).await?;
+                columns = Some(explain::columns(explain)?);
+                parameters = inner.parameters().iter().copied().map(Some).collect();
+                Plan::Explain(inner)
+            }
             _ => Plan::Plain,
         };
         let asked = match &plan {
@@ -207,7 +224,7 @@ impl Executor {
         let inner = &prepared.inner;
         let tables = matches!(
             inner.statement.kind,
-            Kind::Query(_) | Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_)
+            Kind::Query(_) | Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Explain(_)
         );
         if !tables || inner.generation == self.catalog().generation() {
             return Ok(None);

@@ -52,10 +52,6 @@ mod views;
 mod yql;
 mod yql_functions;
 
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "EXPLAIN shows plans with it")
-)]
 pub(crate) use explain::PlanNode;
 pub(crate) use columns::{TYPE_KEY, append, builder, data_type};
 pub use list_parameters::list_parameters;

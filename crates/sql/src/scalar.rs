@@ -15,6 +15,7 @@
 
 mod compile;
 mod function;
+mod shown;
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use partitions::TableId;
+use partitions::{PartitionId, TableId};
 use storage::{Bytes, Direction, KeyRange};
 
 use crate::cuts::{self, Extent};
@@ -28,6 +28,11 @@ impl Reader {
     /// The snapshot's timestamp.
     pub fn at(&self) -> Timestamp {
         self.view.at()
+    }
+
+    /// The partitions that were read so far at this snapshot, by whomever it is shared with.
+    pub fn partitions(&self) -> Vec<PartitionId> {
+        self.view.partitions()
     }
 
     /// The row under `key`: the transaction's own, or the one at its snapshot.

@@ -9,6 +9,7 @@
 mod bytes_by_hand;
 mod copy;
 mod driver;
+mod explain;
 mod limits;
 mod pipeline;
 mod process;

@@ -47,6 +47,31 @@ enum Bound {
     Below(Scalar, Inclusive),
 }
 
+impl Bound {
+    fn shown(&self, name: &str, schema: &Schema) -> String {
+        let sign = |inclusive: &Inclusive| match inclusive {
+            Inclusive::Yes => "=",
+            Inclusive::No => "",
+        };
+        match self {
+            Self::Equal(values) => match values.as_slice() {
+                [value] => format!("{name} = {}", value.shown(schema)),
+                values => {
+                    let values = values.iter().map(|value| value.shown(schema).to_string());
+                    format!("{name} IN ({})", values.collect::<Vec<_>>().join(", "))
+                }
+            },
+            Self::Null => format!("{name} IS NULL"),
+            Self::Above(value, inclusive) => {
+                format!("{name} >{} {}", sign(inclusive), value.shown(schema))
+            }
+            Self::Below(value, inclusive) => {
+                format!("{name} <{} {}", sign(inclusive), value.shown(schema))
+            }
+        }
+    }
+}
+
 /// Where the rows lie.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Keys {
@@ -172,6 +197,13 @@ impl KeyFilter {
         if self.point {
             return self.bind_point(given);
         }
+        let conditions = self.conditions(given)?;
+        let ranges = conditions.map(|conditions| conditions.ranges());
+        Ok(ranges.transpose()?.map(Keys::Ranges))
+    }
+
+    /// What is asked of the key with these values. `None` as in [`Self::bind`].
+    pub(crate) fn conditions(&self, given: Given<'_>) -> Result<Option<Conditions>> {
         let mut conditions = Conditions::new(self.columns.len());
         for (index, (column, kind)) in self.columns.iter().zip(&self.kinds).enumerate() {
             for bound in column {
@@ -181,7 +213,24 @@ impl KeyFilter {
                 conditions.add(index, condition);
             }
         }
-        Ok(Some(Keys::Ranges(conditions.ranges()?)))
+        Ok(Some(conditions))
+    }
+
+    /// What is asked of the key, as a person would write it; `key` are the positions of its columns.
+    pub(crate) fn shown(&self, schema: &Schema, key: &[usize]) -> Vec<String> {
+        let mut shown = Vec::new();
+        for (bounds, position) in self.columns.iter().zip(key) {
+            let column = schema.columns().get(*position);
+            let name = column.map_or("", |column| column.name.as_str());
+            shown.extend(bounds.iter().map(|bound| bound.shown(name, schema)));
+        }
+        shown
+    }
+
+    /// What is checked row by row, as a person would write it.
+    pub(crate) fn rest_shown(&self, schema: &Schema) -> Vec<String> {
+        let shown = |part: &Scalar| part.shown(schema).to_string();
+        self.rest.iter().map(shown).collect()
     }
 
     fn bind_point(&self, given: Given<'_>) -> Result<Option<Keys>> {

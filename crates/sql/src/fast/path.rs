@@ -16,6 +16,7 @@ use syntax::ast;
 use txn::{Direction, KeyRange, Reader, Scan};
 
 use super::filter::{KeyFilter, Keys};
+use crate::access::{Access, AccessKind, Target};
 use crate::index::IndexTable;
 use crate::scalar::{Given, Scope};
 use crate::{Error, Result, Table};
@@ -27,7 +28,7 @@ pub(crate) struct Path {
     pub(crate) filter: KeyFilter,
     pub(crate) index: Option<Arc<IndexTable>>,
     /// Whether entries of the index hold all that is asked.
-    covered: bool,
+    pub(crate) covered: bool,
 }
 
 impl Path {
@@ -86,6 +87,28 @@ impl Path {
         match &self.index {
             Some(index) => &index.key,
             None => self.table.schema().key_positions(),
+        }
+    }
+
+    /// How the rows are found with these values, as far as they are there. `None` if these parameters,
+    /// or this snapshot, take DataFusion.
+    pub(crate) fn access(&self, reader: &Reader, given: Given<'_>) -> Result<Option<Access>> {
+        let target = match &self.index {
+            Some(index) if reader.at() < index.since => return Ok(None),
+            Some(index) => Target::index(&self.table, index),
+            None => Target::table(&self.table),
+        };
+        match self.filter.conditions(given) {
+            Ok(None) => Ok(None),
+            Ok(Some(conditions)) => Access::new(target, &conditions, reader).map(Some),
+            Err(Error::NoSuchParameter { .. }) => {
+                let kind = match self.filter.bound() == 2 * self.order().len() {
+                    true => AccessKind::Points,
+                    false => AccessKind::Ranges,
+                };
+                Access::open(target, kind, reader).map(Some)
+            }
+            Err(error) => Err(error),
         }
     }
 

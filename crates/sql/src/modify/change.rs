@@ -25,7 +25,7 @@ pub(crate) struct ChangePlan {
     /// What an UPDATE assigns; `None` is DELETE.
     assigned: Option<Vec<Assigned>>,
     /// How rows are found without DataFusion.
-    path: Option<Path>,
+    pub(crate) path: Option<Path>,
     /// How DataFusion finds them.
     found: Found,
     pub(crate) returning: Option<Returning>,
@@ -149,6 +149,17 @@ impl ChangePlan {
             returning,
         };
         Ok((plan, parameters))
+    }
+
+    /// The columns that an UPDATE assigns; `None` is DELETE.
+    pub(crate) fn assigned(&self) -> Option<Vec<usize>> {
+        let assigned = self.assigned.as_ref()?.iter();
+        Some(assigned.map(|one| one.position).collect())
+    }
+
+    /// The query that finds the rows by DataFusion.
+    pub(crate) fn found(&self) -> &ast::Query {
+        &self.found.query
     }
 
     /// The query that finds the rows, unless they are found by key.

@@ -36,6 +36,11 @@ struct Update {
 }
 
 impl Conflict {
+    /// Whether the old row is changed, and not left alone.
+    pub(super) fn updates(&self) -> bool {
+        self.update.is_some()
+    }
+
     pub(super) fn new(
         table: &Table,
         clause: &ast::OnConflict,

@@ -22,7 +22,7 @@ use crate::{Catalog, Error, Executor, Result, Schema, Table, cast};
 #[derive(Debug)]
 pub(crate) struct InsertPlan {
     pub(crate) table: Arc<Table>,
-    mode: Mode,
+    pub(crate) mode: Mode,
     /// The columns that are given, in the order in which they are given.
     positions: Vec<usize>,
     /// What the other columns hold, by position; nothing for those that are given.
@@ -94,6 +94,55 @@ impl InsertPlan {
     pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         let returning = self.returning.as_ref();
         returning.map(|returning| Arc::clone(&returning.columns))
+    }
+
+    /// The rows that would be written, with nothing in the place of values that nobody knows before;
+    /// `None` if a query gives them.
+    pub(crate) fn known_rows(&self, given: Given<'_>) -> Result<Option<Vec<Vec<Option<Value>>>>> {
+        let Source::Rows(rows) = &self.source else {
+            return Ok(None);
+        };
+        let known = |scalar: &Scalar| match scalar.is_fixed() {
+            false => Ok(None),
+            true => match scalar.value(given) {
+                Err(Error::NoSuchParameter { .. }) => Ok(None),
+                value => value.map(Some),
+            },
+        };
+        let mut found = Vec::with_capacity(rows.len());
+        for scalars in rows {
+            let mut row = Vec::with_capacity(self.others.len());
+            for other in &self.others {
+                row.push(other.as_ref().map_or(Ok(None), known)?);
+            }
+            for (scalar, position) in scalars.iter().zip(&self.positions) {
+                if let Some(place) = row.get_mut(*position) {
+                    *place = known(scalar)?;
+                }
+            }
+            found.push(row);
+        }
+        Ok(Some(found))
+    }
+
+    /// Whether the row that is there is read before a new one is written.
+    pub(crate) fn reads_first(&self) -> bool {
+        let whole = self.positions.len() == self.table.schema().columns().len();
+        let indexed = !self.table.indexes().is_empty();
+        match self.mode {
+            Mode::Insert | Mode::UpdateOn => true,
+            Mode::Upsert => indexed || !whole,
+            Mode::Replace | Mode::DeleteOn => indexed,
+        }
+    }
+
+    /// What happens to rows that exist, if the statement says.
+    pub(crate) fn on_conflict(&self) -> Option<&'static str> {
+        let conflict = self.conflict.as_ref()?;
+        Some(match conflict.updates() {
+            true => "update",
+            false => "do nothing",
+        })
     }
 
     /// Runs the statement.
@@ -169,15 +218,7 @@ impl InsertPlan {
             return self.insert(transaction, row, given, answer);
         }
         let schema = self.table.schema();
-        let whole = self.positions.len() == schema.columns().len();
-        let indexed = !self.table.indexes().is_empty();
-        let reads = match self.mode {
-            Mode::Insert => false,
-            Mode::UpdateOn => true,
-            Mode::Upsert => indexed || !whole,
-            Mode::Replace | Mode::DeleteOn => indexed,
-        };
-        let old = match reads {
+        let old = match self.reads_first() {
             true => {
                 let key = schema.encode_key(&schema.key_of(&row))?;
                 let old = transaction.get(self.table.id(), &key)?;

@@ -11,25 +11,39 @@ use crate::access::Access;
 
 /// One part of a plan.
 #[derive(Clone, Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "EXPLAIN shows plans with it"))]
 pub(crate) struct PlanNode {
     /// What it is, such as `Filter`.
     pub(crate) name: String,
     /// What it does, such as `seconds > 5`.
     pub(crate) details: String,
-    /// How it finds its rows, for a scan.
-    pub(crate) access: Option<Access>,
+    /// How it finds its rows, for a scan, and what it reads of them.
+    pub(crate) access: Option<(Access, Reads)>,
     /// What it takes its rows from.
     pub(crate) children: Vec<PlanNode>,
 }
 
-/// The tree of a plan.
-pub(crate) fn tree(plan: &Arc<dyn ExecutionPlan>, reader: &Reader) -> Result<PlanNode> {
+/// What a scan reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Reads {
+    /// The columns, by name.
+    pub(crate) columns: String,
+    /// Whether it begins with the last key.
+    pub(crate) backwards: bool,
+    /// How many rows it reads at most.
+    pub(crate) limit: Option<usize>,
+}
+
+/// The tree of a plan, with the values of a run in its slot if it is `bound`.
+pub(crate) fn tree(
+    plan: &Arc<dyn ExecutionPlan>,
+    reader: &Reader,
+    bound: bool,
+) -> Result<PlanNode> {
     let line = displayable(plan.as_ref()).one_line().to_string();
     let line = line.trim_end();
     let (name, details) = line.split_once(": ").unwrap_or((line, ""));
     let access = match plan.downcast_ref::<ScanExec>() {
-        Some(scan) => Some(scan.access(reader)?),
+        Some(scan) => Some((scan.access(reader, bound)?, scan.reads())),
         None => None,
     };
     let children = plan.children().into_iter();
@@ -38,7 +52,7 @@ pub(crate) fn tree(plan: &Arc<dyn ExecutionPlan>, reader: &Reader) -> Result<Pla
         details: details.to_owned(),
         access,
         children: children
-            .map(|child| tree(child, reader))
+            .map(|child| tree(child, reader, bound))
             .collect::<Result<_>>()?,
     })
 }

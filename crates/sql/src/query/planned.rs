@@ -158,13 +158,24 @@ impl PlannedQuery {
         })
     }
 
-    /// How it would be run.
-    #[cfg_attr(not(test), expect(dead_code, reason = "EXPLAIN shows plans with it"))]
-    pub(crate) async fn explain(&self, reader: &Reader, given: Given<'_>) -> Result<PlanNode> {
-        let copy = self.copy(reader, given).await?;
-        let tree = explain::tree(&copy.plan, reader);
-        self.inner.put_back(copy);
-        tree
+    /// How it would be run with these values, or with none; `None` if that depends on them.
+    pub(crate) async fn explain(
+        &self,
+        reader: &Reader,
+        given: Option<Given<'_>>,
+    ) -> Result<Option<PlanNode>> {
+        let inner = &self.inner;
+        let copy = match (given, &inner.kept) {
+            (Some(given), _) => self.copy(reader, given).await?,
+            (None, Some((state, plan))) => match new_copy(state, plan).await {
+                Ok(copy) => copy,
+                Err(_) => return Ok(None),
+            },
+            (None, None) => return Ok(None),
+        };
+        let tree = explain::tree(&copy.plan, reader, given.is_some());
+        inner.put_back(copy);
+        tree.map(Some)
     }
 
     /// How many copies of its plan lie idle.

@@ -28,11 +28,12 @@ use txn::{Direction, Reader};
 
 use super::context::Run;
 use super::decode::Wanted;
+use super::explain::Reads;
 use super::pieces::{Batches, Pieces, Source};
 use super::provider::external;
 use super::ranges::Filters;
 use super::through::Through;
-use crate::access::Access;
+use crate::access::{Access, AccessKind, Target};
 use crate::{Result, Table};
 
 /// Numbers the scans, so that the streams of one find each other in a run.
@@ -166,14 +167,32 @@ impl ScanExec {
         Some(reversed)
     }
 
-    /// How the rows are found, with the values of a run.
-    pub(crate) fn access(&self, reader: &Reader) -> Result<Access> {
-        match self.through_for(reader) {
-            None => Access::new(&self.table, &self.filters.conditions(), reader),
-            Some(through) => {
-                let conditions = through.filters.conditions();
-                Access::through(&self.table, &through.index, &conditions, reader)
-            }
+    /// How the rows are found, with the values of a run, or with none.
+    pub(crate) fn access(&self, reader: &Reader, bound: bool) -> Result<Access> {
+        if let Some(through) = self.through_for(reader)
+            && bound
+        {
+            let target = Target::index(&self.table, &through.index);
+            return Access::new(target, &through.filters.conditions(), reader);
+        }
+        let target = Target::table(&self.table);
+        if bound || !self.filters.binds(0) {
+            return Access::new(target, &self.filters.conditions(), reader);
+        }
+        let mut keys = 0..self.table.schema().key_positions().len();
+        let kind = match keys.all(|place| self.filters.fixes(place)) {
+            true => AccessKind::Points,
+            false => AccessKind::Ranges,
+        };
+        Access::open(target, kind, reader)
+    }
+
+    /// What is read, and which way.
+    pub(crate) fn reads(&self) -> Reads {
+        Reads {
+            columns: self.columns(),
+            backwards: self.direction == Direction::Descending,
+            limit: self.limit,
         }
     }
 

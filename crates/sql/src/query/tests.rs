@@ -90,11 +90,15 @@ impl Fixture {
             ..Given::at(0)
         };
         let reader = self.store.view().reader();
-        let mut node = planned.explain(&reader, given).await.unwrap();
+        let mut node = planned
+            .explain(&reader, Some(given))
+            .await
+            .unwrap()
+            .unwrap();
         while let Some(child) = node.children.pop() {
             node = child;
         }
-        node.access.unwrap()
+        node.access.unwrap().0
     }
 }
 
@@ -257,7 +261,11 @@ async fn ordering_by_the_key_needs_no_sort_in_either_direction() {
             ..Given::at(0)
         };
         let reader = fixture.store.view().reader();
-        let tree = planned.explain(&reader, given).await.unwrap();
+        let tree = planned
+            .explain(&reader, Some(given))
+            .await
+            .unwrap()
+            .unwrap();
         let mut lines = Vec::new();
         names(&tree, &mut lines);
         assert!(
