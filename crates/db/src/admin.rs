@@ -6,6 +6,7 @@ use sql::Table;
 use storage::EngineId;
 use txn::{Collected, PartitionId, Share, TableId};
 
+use crate::background::EXPIRE_ROWS_MAX;
 use crate::{Database, Error, Result};
 
 /// One partition of a table, now.
@@ -131,6 +132,12 @@ impl Database {
     /// One short round of collecting what no snapshot can see any more.
     pub fn housekeep(&self) -> Result<Collected> {
         Ok(self.store.collect()?)
+    }
+
+    /// One short round of deleting rows whose time is over (TTL); answers how many it deleted. A table
+    /// is swept once a minute at most.
+    pub fn expire(&self) -> Result<usize> {
+        Ok(self.executor().expire(EXPIRE_ROWS_MAX)?)
     }
 
     /// The engines that failed and have to be opened again.

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use sql::Executor;
 use txn::Store;
 
 /// How long housekeeping rests between rounds.
@@ -12,6 +13,9 @@ const REST: Duration = Duration::from_millis(200);
 
 /// How many rounds of collection follow each other without a rest.
 const ROUNDS_MAX: usize = 64;
+
+/// How many rows a round looks at to see whether their time is over.
+pub(crate) const EXPIRE_ROWS_MAX: usize = 8192;
 
 /// How long the committer waits for work before it looks whether to stop.
 const STAND_BY: Duration = Duration::from_millis(200);
@@ -50,12 +54,15 @@ impl Stop {
 }
 
 impl Background {
-    pub(crate) fn start(store: &Arc<Store>) -> Self {
+    pub(crate) fn start(store: &Arc<Store>, executor: &Arc<Executor>) -> Self {
         let stop = Arc::new(Stop::default());
         let (kept, seen) = (Arc::clone(store), Arc::clone(&stop));
+        let swept = Arc::clone(executor);
         let housekeeping = thread("housekeeping", move || {
             while !seen.rest() {
                 housekeep(&kept, &seen);
+                // What fails is tried again in the next round.
+                let _ = swept.expire(EXPIRE_ROWS_MAX);
             }
         });
         let (driven, seen) = (Arc::clone(store), Arc::clone(&stop));

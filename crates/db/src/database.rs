@@ -50,7 +50,7 @@ impl Options {
 pub struct Database {
     pub(crate) store: Arc<Store>,
     pub(crate) catalog: Arc<Catalog>,
-    executor: Executor,
+    executor: Arc<Executor>,
     /// Joined when the database is dropped.
     _background: Option<Background>,
 }
@@ -102,8 +102,8 @@ impl Database {
         }
         let store = Store::open(inner)?;
         let catalog = Arc::new(Catalog::load(&store)?);
-        let executor = Executor::new(Arc::clone(&store), Arc::clone(&catalog));
-        let background = background.then(|| Background::start(&store));
+        let executor = Arc::new(Executor::new(Arc::clone(&store), Arc::clone(&catalog)));
+        let background = background.then(|| Background::start(&store, &executor));
         Ok(Self {
             store,
             catalog,
@@ -158,16 +158,24 @@ impl Database {
 
     /// Loads new rows into a table, in any order, as one transaction of its own: all of them durably,
     /// or none and an error of the kind `Exists` that names a row that is there already or comes
-    /// twice. Much faster than a transaction for many rows, and others commit meanwhile.
+    /// twice. Much faster than a transaction for many rows, and others commit meanwhile, unless the
+    /// table has indexes: then it is an ordinary transaction.
     pub fn load(
         &self,
         table: &Arc<Table>,
         rows: impl IntoIterator<Item = impl AsRef<[keys::Value]>>,
     ) -> Result<Committed> {
         let schema = table.schema();
+        if !schema.indexes().is_empty() {
+            let mut transaction = self.begin();
+            for row in rows {
+                transaction.insert(table, row.as_ref())?;
+            }
+            return transaction.commit();
+        }
         let encoded = rows.into_iter().map(|row| schema.encode(row.as_ref()));
         let rows = encoded.collect::<sql::Result<Vec<_>>>()?;
-        Ok(self.store.load(table.id(), rows)?)
+        Ok(self.store.load_in_epoch(table.id(), table.epoch(), rows)?)
     }
 
     pub(crate) fn executor(&self) -> &Executor {

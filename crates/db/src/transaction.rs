@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use keys::{Value, format_key};
+use keys::Value;
 use sql::Table;
 use txn::{Committed, Direction, Durability, Savepoint, Timestamp};
 
@@ -45,32 +45,43 @@ impl Transaction {
 
     /// Writes a new row; an error if there is one with its key. Reads, and so may conflict.
     pub fn insert(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
-        let (key, bytes) = table.schema().encode(row)?;
         self.inner.expect_epoch(table.id(), table.epoch());
-        if self.inner.get(table.id(), &key)?.is_some() {
-            let name = table.schema().name().to_owned();
-            let exists = sql::Error::RowExists {
-                table: name,
-                key: format_key(&key),
-            };
-            return Err(exists.into());
-        }
-        Ok(self.inner.put(table.id(), key, bytes)?)
+        Ok(sql::insert_row(&mut self.inner, table, row)?)
     }
 
     /// Writes a whole row, whether or not there is one with its key. Reads nothing and never
-    /// conflicts.
+    /// conflicts, unless the table has indexes: then the old row tells which entries go.
     pub fn replace(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
-        let (key, bytes) = table.schema().encode(row)?;
+        let schema = table.schema();
+        let (key, bytes) = schema.encode(row)?;
         self.inner.expect_epoch(table.id(), table.epoch());
-        Ok(self.inner.put(table.id(), key, bytes)?)
+        if schema.indexes().is_empty() {
+            return Ok(self.inner.put(table.id(), key, bytes)?);
+        }
+        let old = self.inner.get(table.id(), &key)?;
+        let old = old.map(|bytes| schema.decode(&key, &bytes)).transpose()?;
+        Ok(sql::replace_row(
+            &mut self.inner,
+            table,
+            old.as_deref(),
+            row,
+        )?)
     }
 
-    /// Deletes the row with this key, if there is one. Reads nothing and never conflicts.
+    /// Deletes the row with this key, if there is one. Reads nothing and never conflicts, unless the
+    /// table has indexes.
     pub fn delete(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<()> {
-        let key = table.schema().encode_key(key)?;
+        let schema = table.schema();
+        let key = schema.encode_key(key)?;
         self.inner.expect_epoch(table.id(), table.epoch());
-        Ok(self.inner.delete(table.id(), key)?)
+        if schema.indexes().is_empty() {
+            return Ok(self.inner.delete(table.id(), key)?);
+        }
+        if let Some(bytes) = self.inner.get(table.id(), &key)? {
+            let old = schema.decode(&key, &bytes)?;
+            sql::delete_row(&mut self.inner, table, &old)?;
+        }
+        Ok(())
     }
 
     /// Marks a point to which [`Transaction::rollback_to`] returns.

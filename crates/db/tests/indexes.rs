@@ -275,3 +275,65 @@ fn a_unique_index_is_built_only_if_no_value_repeats() {
         assert_eq!(rows[0][0] == rows[0][1], indexes == 1);
     }
 }
+
+#[tokio::test]
+async fn rows_that_are_written_without_sql_have_their_entries() {
+    let db = Arc::new(Database::memory().unwrap());
+    fill(&db).await;
+    ask(
+        &db,
+        "CREATE INDEX i ON t (kind); CREATE UNIQUE INDEX u ON t (n)",
+    )
+    .await
+    .unwrap();
+    let table = db.table("t").unwrap();
+    let row = |id, kind, n| [id, kind, n].map(Value::Int64);
+    let mut txn = db.begin();
+    txn.insert(&table, &row(5000, 1, 5000)).unwrap();
+    txn.replace(&table, &row(1, 150, 1)).unwrap();
+    txn.delete(&table, &[Value::Int64(2)]).unwrap();
+    txn.delete(&table, &[Value::Int64(-1)]).unwrap();
+    txn.commit().unwrap();
+    let more = [row(5001, 2, 5001), row(5002, 2, 5002)];
+    db.load(&table, &more).unwrap();
+    let twin = db.load(&table, [row(5003, 2, 5001)]).unwrap_err();
+    assert_eq!(twin.sqlstate(), "23505");
+    assert_agrees(&db, "i").await;
+}
+
+#[tokio::test]
+async fn a_table_may_change_while_an_index_is_built() {
+    for (change, outcome) in [
+        ("TRUNCATE t", None),
+        ("ALTER TABLE t ADD COLUMN c Int64 DEFAULT 5", None),
+        (
+            "ALTER TABLE t RENAME COLUMN n TO m; ALTER TABLE t RENAME COLUMN m TO n",
+            None,
+        ),
+        (
+            "ALTER TABLE t RENAME INDEX i TO j; ALTER TABLE t RENAME INDEX j TO i",
+            None,
+        ),
+        ("CREATE INDEX k ON t (n)", None),
+        ("DROP INDEX i", Some("42704")),
+        ("DROP TABLE t", Some("42P01")),
+    ] {
+        let db = Arc::new(Database::memory().unwrap());
+        fill(&db).await;
+        let mut session = Session::new(Arc::clone(&db));
+        let mut building = Box::pin(run(&mut session, "CREATE INDEX i ON t (kind)"));
+        while db.building().is_empty() {
+            assert!(poll_once(&mut building).await.is_none());
+        }
+        ask(&db, change).await.unwrap();
+        let built = building.await;
+        let refused = built.as_ref().err().map(Error::sqlstate);
+        assert_eq!(refused, outcome, "{change}: {built:?}");
+        if outcome.is_none() {
+            let row = "INSERT INTO t (id, kind, n) VALUES (-1, 3, 3)";
+            ask(&db, row).await.unwrap();
+            assert_agrees(&db, "i").await;
+        }
+        assert_eq!(db.building(), []);
+    }
+}

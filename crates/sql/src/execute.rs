@@ -8,6 +8,7 @@ use txn::{Reader, Store, Transaction};
 
 use crate::ddl::{Defined, Ground};
 use crate::default::spelled_name;
+use crate::expire::Sweeps;
 use crate::fast::FastRows;
 use crate::modify::{ChangePlan, Run};
 use crate::names::table_name;
@@ -23,6 +24,7 @@ pub struct Executor {
     catalog: Arc<Catalog>,
     /// Made when first needed: a database that only reads by key never needs it.
     queries: OnceLock<Queries>,
+    sweeps: Sweeps,
 }
 
 /// What a statement answered.
@@ -48,7 +50,7 @@ pub struct AnswerRows {
 
 enum Source {
     Ready(Option<Vec<Vec<Value>>>),
-    Fast(FastRows),
+    Fast(Box<FastRows>),
     Query(QueryRows),
 }
 
@@ -93,6 +95,7 @@ impl Executor {
             store,
             catalog,
             queries: OnceLock::new(),
+            sweeps: Sweeps::default(),
         }
     }
 
@@ -102,6 +105,10 @@ impl Executor {
 
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    pub(crate) fn sweeps(&self) -> &Sweeps {
+        &self.sweeps
     }
 
     /// What expressions may use.
@@ -273,7 +280,7 @@ impl Executor {
         {
             return Ok(AnswerRows {
                 columns: Arc::clone(&plan.columns),
-                source: Source::Fast(rows),
+                source: Source::Fast(Box::new(rows)),
                 command: "SELECT",
             });
         }

@@ -24,7 +24,8 @@ use crate::query::PlannedQuery;
 
 pub(crate) use change::ChangePlan;
 pub(crate) use insert::InsertPlan;
-pub(crate) use rows::{delete_row, exists, insert_encoded, insert_row, replace_row};
+pub use rows::{delete_row, insert_row, replace_row};
+pub(crate) use rows::{exists, insert_encoded};
 
 /// One run of a statement.
 #[derive(Clone, Copy)]

@@ -10,9 +10,10 @@
 //! A statement is planned once and run many times ([`planned`]): a plan holds no reader and no values.
 //! Both come with each run ([`context`], [`parameters`]), and only then are filters on key columns turned
 //! into key ranges ([`ranges`]) and the ranges into pieces that the streams of a scan share ([`scan`],
-//! [`pieces`]). Rows are decoded straight into columns, and only the columns that are asked for
-//! ([`decode`]). Each stream comes in key order and says so, so ordering by the key needs no sort, and
-//! none backwards either ([`backwards`]).
+//! [`pieces`]), of the table or of an index that narrows them further ([`through`], [`views`]). Rows are
+//! decoded straight into columns, and only the columns that are asked for ([`decode`]). Each stream of a
+//! table comes in key order and says so, so ordering by the key needs no sort, and none backwards either
+//! ([`backwards`]).
 //!
 //! DataFusion computes as Arrow does, which wraps and cuts; arithmetic, casts and sums are ours instead
 //! ([`typing`], [`checked`], [`sums`]). Its words for errors become our errors with PostgreSQL's codes

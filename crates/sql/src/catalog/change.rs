@@ -6,6 +6,10 @@
 //!   ALTER TABLE    1  the next epoch begins: writers with the old schema are refused
 //!                  2  the record                                                   it is changed
 //!                  3  the new schema is shown, in the new epoch
+//!   CREATE INDEX   1  a table for its entries, with a record that says it is owned
+//!                  2  the table's record, which lists it as not ready, in the next epoch
+//!                  3  entries for all rows, while others write ([`crate::index`])
+//!                  4  the table's record, which lists it as ready                  it is there
 //!   TRUNCATE,      1  new tables, with the record "building"
 //!   rewriting      2  one batch: their records, and the old ones gone              it is replaced
 //!                  3  the old tables are dropped
@@ -14,8 +18,9 @@
 //! ```
 //!
 //! Loading drops every table that has no record, that is "building", or that is owned and on nobody's
-//! list. A query that is at work on a table when it is replaced or dropped fails; one that begins
-//! later at an older snapshot finds a replaced table empty, as in PostgreSQL.
+//! list, and strikes indexes that are not ready from the lists. A query that is at work on a table when
+//! it is replaced or dropped fails; one that begins later at an older snapshot finds a replaced table
+//! empty, as in PostgreSQL.
 
 use std::sync::Arc;
 

@@ -6,11 +6,7 @@ use txn::{Bytes, Transaction};
 use crate::{Error, Result, Table, index};
 
 /// Puts a row where none may be; an error if there is one.
-pub(crate) fn insert_row(
-    transaction: &mut Transaction,
-    table: &Table,
-    row: &[Value],
-) -> Result<()> {
+pub fn insert_row(transaction: &mut Transaction, table: &Table, row: &[Value]) -> Result<()> {
     let (key, bytes) = table.schema().encode(row)?;
     if transaction.get(table.id(), &key)?.is_some() {
         return Err(exists(table, &key));
@@ -39,7 +35,7 @@ pub(crate) fn insert_encoded(
 
 /// Puts a row in the place of another, or of none. What was there must be given if the table has
 /// indexes.
-pub(crate) fn replace_row(
+pub fn replace_row(
     transaction: &mut Transaction,
     table: &Table,
     old: Option<&[Value]>,
@@ -61,11 +57,7 @@ pub(crate) fn replace_row(
 }
 
 /// Deletes a row.
-pub(crate) fn delete_row(
-    transaction: &mut Transaction,
-    table: &Table,
-    old: &[Value],
-) -> Result<()> {
+pub fn delete_row(transaction: &mut Transaction, table: &Table, old: &[Value]) -> Result<()> {
     let schema = table.schema();
     index::maintain(transaction, table, Some(old), None)?;
     transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
