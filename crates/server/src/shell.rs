@@ -243,7 +243,7 @@ impl<W: Write> Shell<W> {
         runtime.block_on(async {
             let work = async {
                 let prepared = session.prepare(statement, &[]).await?;
-                if !prepared.parameters().is_empty() {
+                if !prepared.parameters().is_empty() && prepared.explained().is_none() {
                     return Err(Error::ParameterUnbound);
                 }
                 match session.execute(&prepared, &[]).await? {

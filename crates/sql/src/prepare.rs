@@ -108,6 +108,11 @@ impl Prepared {
         &self.inner.parameters
     }
 
+    /// The same as hints to prepare it again.
+    fn hints(&self) -> Vec<Option<Type>> {
+        self.parameters().iter().copied().map(Some).collect()
+    }
+
     /// What its rows look like, if it answers with rows.
     pub fn columns(&self) -> Option<&Arc<[ResultColumn]>> {
         self.inner.columns.as_ref().filter(|_| !self.silent)
@@ -144,11 +149,9 @@ impl Executor {
         reader: Reader,
         hints: &[Option<Type>],
     ) -> Result<Prepared> {
-        let generation = self.catalog().generation();
         let catalog = self.catalog();
-        let mut parameters = Vec::new();
-        let mut columns = None;
-        let mut select = None;
+        let generation = catalog.generation();
+        let (mut parameters, mut columns, mut select) = (Vec::new(), None, None);
         let plan = match &statement.kind {
             Kind::Query(asked) => match ReadPlan::new(catalog, &asked.query, hints)? {
                 Some((plan, kinds)) => {
@@ -177,10 +180,10 @@ impl Executor {
                 Plan::Change(Box::new(plan))
             }
             Kind::Explain(explain) => {
+                columns = Some(explain::columns(explain)?);
                 let inner = Arc::new(Statement::clone(&explain.statement));
                 let inner = Box::pin(self.prepare(inner, reader.clone(), hints)).await?;
-                columns = Some(explain::columns(explain)?);
-                parameters = inner.parameters().iter().copied().map(Some).collect();
+                parameters = inner.hints();
                 Plan::Explain(inner)
             }
             _ => Plan::Plain,
@@ -202,10 +205,8 @@ impl Executor {
         }
         merge(&mut parameters, hints);
         // What nothing tells is text, as in PostgreSQL.
-        let parameters = parameters
-            .into_iter()
-            .map(|kind| kind.unwrap_or(Type::Utf8))
-            .collect();
+        let known = |kind: Option<Type>| kind.unwrap_or(Type::Utf8);
+        let parameters = parameters.into_iter().map(known).collect();
         Ok(Prepared {
             inner: Arc::new(Inner {
                 statement: Arc::clone(&statement),
@@ -229,9 +230,8 @@ impl Executor {
         if !tables || inner.generation == self.catalog().generation() {
             return Ok(None);
         }
-        let hints: Vec<Option<Type>> = inner.parameters.iter().copied().map(Some).collect();
         let statement = Arc::clone(&inner.statement);
-        let fresh = self.prepare(statement, reader, &hints).await?;
+        let fresh = self.prepare(statement, reader, &prepared.hints()).await?;
         if fresh.inner.columns != inner.columns {
             return Err(Error::Changed);
         }

@@ -50,7 +50,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let prepared = session.prepare(statement, &[]).await.map_err(located)?;
                 // Parameters with names are missed by name when the statement runs.
                 let named = !prepared.statement().declared.is_empty();
-                if !named && !prepared.parameters().is_empty() {
+                if !named && !prepared.parameters().is_empty() && prepared.explained().is_none() {
                     return Err(Error::ParameterUnbound);
                 }
                 if let Some(copy) = session.copy(&prepared).await.map_err(located)? {
