@@ -102,7 +102,10 @@ fn of_fault(fault: sql::Fault) -> &'static str {
 
 fn of_keys(error: &keys::Error) -> Option<&'static str> {
     match error {
-        keys::Error::TextInvalid { kind, .. } => Some(match kind {
+        keys::Error::TextInvalid { kind, text, .. } => Some(match kind {
+            keys::Type::Date | keys::Type::Datetime | keys::Type::Timestamp if written(text) => {
+                "22008"
+            }
             keys::Type::Date
             | keys::Type::Datetime
             | keys::Type::Timestamp
@@ -113,4 +116,15 @@ fn of_keys(error: &keys::Error) -> Option<&'static str> {
         keys::Error::KeyTooLong { .. } => Some("54000"),
         _ => None,
     }
+}
+
+/// Whether a text is written as a day is, so that only the day itself does not exist.
+fn written(text: &str) -> bool {
+    let day = text.trim().split(['T', ' ']).next().unwrap_or_default();
+    let parts: Vec<&str> = day.split('-').collect();
+    let digits = |part: &&str| !part.is_empty() && part.bytes().all(|one| one.is_ascii_digit());
+    let time = text
+        .bytes()
+        .all(|one| one.is_ascii_digit() || b"-:. +TZ".contains(&one));
+    parts.len() == 3 && parts.iter().all(digits) && time
 }

@@ -80,3 +80,83 @@ async fn a_conflict_is_resolved_with_parameters_and_the_time_of_now() {
     let year_2020_us = 1_577_836_800_000_000;
     assert!(*at > year_2020_us, "now is {at} µs");
 }
+
+async fn stated(
+    session: &mut Session,
+    text: &str,
+    hints: &[Option<Type>],
+    parameters: &[Value],
+) -> (Prepared, Vec<Vec<Value>>) {
+    let statement = session.parse(text).unwrap().remove(0);
+    let prepared = session.prepare(statement, hints).await.unwrap();
+    let mut all = Vec::new();
+    if let Reply::Rows(mut rows) = session.execute(&prepared, parameters).await.unwrap() {
+        while let Some(more) = rows.next().await {
+            all.extend(more.unwrap());
+        }
+    }
+    (prepared, all)
+}
+
+#[tokio::test]
+async fn parameters_in_values_take_the_type_of_the_other_rows() {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    let session = &mut session;
+    let create = "CREATE TABLE boats (id serial PRIMARY KEY, name text, length real, built date, \
+                  price numeric(10, 2), afloat boolean)";
+    rows(session, create, &[]).await;
+    let insert = "INSERT INTO boats (name, length, built, price, afloat) \
+        SELECT p0::VARCHAR, p1::FLOAT, p2::DATE, p3::NUMERIC(10, 2), p4::BOOLEAN \
+        FROM (VALUES ($1::VARCHAR, $2, $3::DATE, $4, $5, 0), ($6::VARCHAR, $7, $8::DATE, $9, $10, 1)) \
+        AS imp_sen(p0, p1, p2, p3, p4, sen_counter) ORDER BY sen_counter RETURNING name, length, price";
+    let mut hints = vec![None; 10];
+    hints[6] = Some(Type::Double);
+    hints[9] = Some(Type::Bool);
+    let parameters = [
+        Value::from("a"),
+        Value::Null,
+        Value::Null,
+        Value::from("1234.5"),
+        Value::Null,
+        Value::from("b"),
+        Value::Double(2.5),
+        Value::from("2024-02-29"),
+        Value::Null,
+        Value::Bool(true),
+    ];
+    let (_, found) = stated(session, insert, &hints, &parameters).await;
+    let price = Value::parse(
+        Type::Decimal {
+            precision: 10,
+            scale: 2,
+        },
+        "1234.5",
+    )
+    .unwrap();
+    assert_eq!(
+        found,
+        [
+            [Value::from("a"), Value::Null, price],
+            [Value::from("b"), Value::Float(2.5), Value::Null],
+        ]
+    );
+    let text = "SELECT x FROM (VALUES ($1), (2), (NULL)) AS v (x)";
+    let (told, found) = stated(session, text, &[], &[Value::Int32(7)]).await;
+    assert_eq!(told.parameters(), [Type::Int32]);
+    assert_eq!(found, [[Value::Int32(7)], [Value::Int32(2)], [Value::Null]]);
+    let (told, _) = stated(session, "VALUES ($1)", &[], &[Value::from("x")]).await;
+    assert_eq!(told.parameters(), [Type::Utf8]);
+}
+
+#[tokio::test]
+async fn a_parameter_is_answered_in_the_type_that_the_client_stated() {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    let session = &mut session;
+    for text in ["SELECT $1", "SELECT x FROM (SELECT $1 AS x) AS q"] {
+        let given = [Value::Int64(5)];
+        let (told, found) = stated(session, text, &[Some(Type::Int64)], &given).await;
+        let columns = told.columns().unwrap();
+        assert_eq!(columns[0].kind, Type::Int64, "{text}");
+        assert_eq!(found, [given], "{text}");
+    }
+}

@@ -70,6 +70,7 @@ pub fn parse_each(text: &str) -> Result<Vec<Result<Statement>>> {
         .into_iter()
         .map(|tokens| {
             let depth = tokens::check_limits(text, &tokens)?;
+            tokens::check_from(text, &tokens)?;
             let tokens = prepare(text, tokens, yql)?;
             let dialect = EvenKeel::new(tokens.len());
             let stack_bytes = STACK_BYTES_MIN + depth * LEVEL_STACK_BYTES_MAX;

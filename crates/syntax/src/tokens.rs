@@ -138,6 +138,35 @@ pub(crate) fn span_of(tokens: &[TokenWithSpan]) -> Span {
     }
 }
 
+/// Words that no table is called without quotes, as they go on with a statement after FROM.
+const NO_TABLES: [Keyword; 7] = [
+    Keyword::FROM,
+    Keyword::WHERE,
+    Keyword::GROUP,
+    Keyword::ORDER,
+    Keyword::HAVING,
+    Keyword::LIMIT,
+    Keyword::UNION,
+];
+
+/// Refuses a FROM that nothing follows.
+pub(crate) fn check_from(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
+    for (token, next) in tokens.iter().zip(tokens.iter().skip(1)) {
+        let (Token::Word(from), Token::Word(word)) = (&token.token, &next.token) else {
+            continue;
+        };
+        let bare = from.quote_style.is_none() && word.quote_style.is_none();
+        if bare && from.keyword == Keyword::FROM && NO_TABLES.contains(&word.keyword) {
+            return Err(Error::Unexpected {
+                at: Position::find(text, Span::from(next.span).start),
+                expected: "a table".to_owned(),
+                found: word.value.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a statement that is too long or too deep to be worked on safely, and answers its depth.
 pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize> {
     let span = span_of(tokens);

@@ -25,6 +25,7 @@ use keys::types::DECIMAL_PRECISION_MAX;
 use keys::{Type, Value};
 
 use super::columns::{append, builder, data_type, field};
+use super::json::Question;
 use super::provider::external;
 use super::results;
 use crate::arithmetic::{self, Operation};
@@ -39,6 +40,8 @@ pub(crate) enum Body {
     Negate,
     /// The value in another type.
     Cast,
+    /// Something about a document and a part of it.
+    Json(Question),
 }
 
 /// A computation that refuses what does not fit.
@@ -70,6 +73,7 @@ impl Checked {
             }
             (Body::Negate, [value]) => arithmetic::negate(value),
             (Body::Cast, [value]) => cast(value.clone(), self.output),
+            (Body::Json(question), [document, part]) => question.answer(document, part),
             _ => Ok(Value::Null),
         }
     }
@@ -77,6 +81,7 @@ impl Checked {
     fn words(&self, arguments: &[String]) -> String {
         match (self.body, arguments) {
             (Body::Binary(op), [left, right]) => format!("{left} {op} {right}"),
+            (Body::Json(question), [left, right]) => format!("{left} {question} {right}"),
             (Body::Negate, [value]) => format!("(- {value})"),
             (_, [value]) => format!("CAST({value} AS {})", self.output),
             _ => String::new(),
@@ -140,6 +145,7 @@ impl ScalarUDFImpl for Checked {
             Body::Binary(Operation::Modulo) => "checked_modulo",
             Body::Negate => "checked_negate",
             Body::Cast => "checked_cast",
+            Body::Json(_) => "json_part",
         }
     }
 
@@ -152,7 +158,8 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> DataFusionResult<FieldRef> {
-        let nullable = arguments.arg_fields.iter().any(|field| field.is_nullable());
+        let nullable = matches!(self.body, Body::Json(_))
+            || arguments.arg_fields.iter().any(|field| field.is_nullable());
         Ok(Arc::new(field(self.name(), self.output, nullable)))
     }
 

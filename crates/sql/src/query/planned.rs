@@ -13,6 +13,7 @@
 //! are planned anew for each run.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -79,6 +80,16 @@ struct Copy {
 
 impl PlannedQuery {
     pub(crate) async fn new(
+        queries: &Queries,
+        catalog: &Arc<Catalog>,
+        reader: &Reader,
+        query: &ast::Query,
+        hints: &[Option<Type>],
+    ) -> Result<Self> {
+        deep(Self::plan(queries, catalog, reader, query, hints)).await
+    }
+
+    async fn plan(
         queries: &Queries,
         catalog: &Arc<Catalog>,
         reader: &Reader,
@@ -194,13 +205,13 @@ impl PlannedQuery {
             && !inner.needs_values.load(Ordering::Relaxed)
             && let Some((state, plan)) = &inner.kept
         {
-            copy = new_copy(state, plan).await.ok();
+            copy = deep(new_copy(state, plan)).await.ok();
             // A plan that needs a value to be made has failed, and will each time.
             inner.needs_values.store(copy.is_none(), Ordering::Relaxed);
         }
         let copy = match copy {
             Some(copy) => copy,
-            None => inner.copy_with(reader, &values).await?,
+            None => deep(inner.copy_with(reader, &values)).await?,
         };
         copy.slot.set(Some(Arc::new(values)));
         Ok(copy)
@@ -231,6 +242,12 @@ impl Inner {
             self.shelf.lock().push(copy);
         }
     }
+}
+
+/// Polls on a stack that is enough for the deepest expression there is.
+async fn deep<F: Future>(work: F) -> F::Output {
+    let mut work = Box::pin(work);
+    poll_fn(|context| syntax::deep(|| work.as_mut().poll(context))).await
 }
 
 async fn new_copy(state: &SessionState, plan: &LogicalPlan) -> datafusion::common::Result<Copy> {

@@ -19,7 +19,7 @@ use super::names::{CATALOG, Names, SCHEMA};
 use super::planned::PlannedQuery;
 use super::refusals::ours;
 use super::typing::Typing;
-use super::{functions, list_parameters, memory, phrases, rewrite, sums, yql};
+use super::{functions, list_parameters, memory, phrases, rewrite, sums, value_types, yql};
 use crate::system::SystemTables;
 use crate::{Catalog, Result, system};
 
@@ -104,6 +104,7 @@ pub(crate) async fn logical(
 ) -> Result<LogicalPlan> {
     let mut understood = phrases::understood(query);
     yql::rewrite(&mut understood);
+    value_types::write(&mut understood, hints);
     let statement = ast::Statement::Query(Box::new(understood));
     let statement = DataFusionStatement::Statement(Box::new(statement));
     let plan = state.statement_to_plan(statement).await;

@@ -125,6 +125,10 @@ fn arrow(error: &ArrowError) -> Error {
     match error {
         ArrowError::DivideByZero => Error::DivisionByZero,
         ArrowError::CastError(what) => casting(what),
+        // Rows that are not what their plan says are our fault.
+        ArrowError::InvalidArgumentError(what) if what.starts_with("column types must match") => {
+            Error::Internal { what: what.clone() }
+        }
         other => planning(&other.to_string()),
     }
 }

@@ -18,6 +18,7 @@ use syntax::ast::BinaryOperator;
 
 use super::checked::{Body, Checked};
 use super::columns::{data_type, scalar};
+use super::json::Question;
 use super::provider::external;
 use super::results;
 use crate::arithmetic::{self, Operation};
@@ -34,6 +35,9 @@ impl ExprPlanner for Typing {
         schema: &DFSchema,
     ) -> DataFusionResult<PlannerResult<RawBinaryExpr>> {
         let RawBinaryExpr { op, left, right } = expr;
+        if let Some(question) = Question::of(&op) {
+            return asked(question, left, right, schema);
+        }
         let operation = match op {
             BinaryOperator::Plus => Operation::Add,
             BinaryOperator::Minus => Operation::Subtract,
@@ -46,6 +50,27 @@ impl ExprPlanner for Typing {
             Ok(call) => PlannerResult::Planned(call),
             Err((left, right)) => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
+    }
+}
+
+/// An operator on JSON.
+fn asked(
+    question: Question,
+    left: Expr,
+    right: Expr,
+    schema: &DFSchema,
+) -> DataFusionResult<PlannerResult<RawBinaryExpr>> {
+    match known(&left, schema) {
+        Some(Type::Json) => Ok(PlannerResult::Planned(Checked::call(
+            Body::Json(question),
+            vec![left, right],
+            question.output(),
+        ))),
+        kind => Err(external(Error::NoSuchOperator {
+            operator: question.to_string(),
+            left: kind.unwrap_or(Type::Utf8),
+            right: known(&right, schema).unwrap_or(Type::Utf8),
+        })),
     }
 }
 
