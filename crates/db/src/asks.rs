@@ -1,8 +1,8 @@
 //! What a front end has to know of a statement besides running it.
 
 use keys::Type;
-use syntax::statement::Kind as Asks;
 use syntax::Statement;
+use syntax::statement::Kind as Asks;
 
 /// The parameters of a statement that are lists, by their place from 0, and what they are lists of.
 /// Such a parameter is given as the text of the list: `{1,2}`.

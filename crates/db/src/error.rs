@@ -128,6 +128,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         sql::Error::Schema { .. }
         | sql::Error::AmbiguousIndex { .. }
         | sql::Error::ColumnInUse { .. }
+        | sql::Error::ColumnTwice { .. }
         | sql::Error::NullsThere { .. }
         | sql::Error::TableOption { .. }
         | sql::Error::Default { .. }

@@ -19,24 +19,30 @@
 //! changes tables commits what came before it.
 
 mod copy;
+mod cursors;
+mod error;
 mod explain;
 mod set;
 mod settings;
 mod statements;
+mod time;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use keys::{Type, Value};
 use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn, named};
+use syntax::Statement;
 use syntax::statement::Kind as Asks;
 use syntax::statement::Show;
-use syntax::Statement;
 use txn::{Committed, Durability, Savepoint};
 
+use self::cursors::Cursor;
+pub(crate) use self::error::SessionError;
 use self::set::{read_only, show_columns};
 use self::settings::{Settings, Until};
-use crate::{Database, Error, Kind, Result, Row};
+use self::time::Limit;
+use crate::{Database, Error, Result, Row};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 
@@ -67,6 +73,14 @@ pub enum Reply {
 /// The rows of an answer.
 pub struct ReplyRows {
     rows: AnswerRows,
+    /// How long they may take.
+    limit: Option<Limit>,
+}
+
+impl From<AnswerRows> for ReplyRows {
+    fn from(rows: AnswerRows) -> Self {
+        Self { rows, limit: None }
+    }
 }
 
 impl ReplyRows {
@@ -82,79 +96,32 @@ impl ReplyRows {
 
     /// Some more of them; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Vec<Row>>> {
-        Some(self.rows.next().await?.map_err(Error::from))
+        let next = self.rows.next();
+        let next = match self.limit {
+            Some(limit) => match limit.keep(next).await {
+                Ok(next) => next,
+                Err(error) => return Some(Err(error)),
+            },
+            None => next.await,
+        };
+        Some(next?.map_err(Error::from))
+    }
+
+    /// Counts the time they may take from now on: the client asked for some more of them.
+    pub fn resume(&mut self) {
+        self.limit = self.limit.map(Limit::again);
     }
 }
 
 /// A message besides the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// A SQLSTATE of class 01.
+    /// How much it matters: `WARNING` or `NOTICE`.
+    pub severity: &'static str,
+    /// A SQLSTATE, of class 01 for a warning.
     pub code: &'static str,
     /// What it says.
     pub text: String,
-}
-
-/// What a session refuses.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SessionError {
-    #[error("the transaction has failed: nothing runs before ROLLBACK")]
-    Failed,
-    #[error("statements that change tables themselves take effect at once: COMMIT first")]
-    Definition,
-    #[error("the transaction is read only")]
-    ReadOnly,
-    #[error("DISCARD ALL runs outside of transactions: COMMIT first")]
-    Discard,
-    #[error("{command} is for transactions: BEGIN first")]
-    NoTransaction { command: &'static str },
-    #[error("there is no savepoint `{name}`")]
-    NoSavepoint { name: String },
-    #[error("there is no setting `{name}`")]
-    NoSetting { name: String },
-    #[error("prepared statement `{name}` does not exist")]
-    NoStatement { name: String },
-    #[error("prepared statement `{name}` exists already: DEALLOCATE it first")]
-    StatementExists { name: String },
-    #[error("more than {limit} prepared statements in one session: DEALLOCATE some")]
-    TooManyStatements { limit: usize },
-    #[error("the prepared statement has {expected} parameters, and {given} were given")]
-    ParameterCount { expected: usize, given: usize },
-    #[error("setting `{name}` cannot be changed")]
-    SettingFixed { name: String },
-    #[error("setting `{name}` cannot be `{value}`: {reason}")]
-    SettingValue {
-        name: String,
-        value: String,
-        reason: &'static str,
-    },
-    #[error("{reason}")]
-    CopyOption { reason: String },
-}
-
-impl SessionError {
-    pub(crate) fn sqlstate(&self) -> &'static str {
-        match self {
-            Self::Failed => "25P02",
-            Self::Definition | Self::Discard => "25001",
-            Self::ReadOnly => "25006",
-            Self::NoTransaction { .. } => "25P01",
-            Self::NoSavepoint { .. } => "3B001",
-            Self::NoSetting { .. } => "42704",
-            Self::NoStatement { .. } => "26000",
-            Self::StatementExists { .. } => "42P05",
-            Self::TooManyStatements { .. } => "53400",
-            Self::ParameterCount { .. } => "42601",
-            Self::SettingFixed { .. } => "55P02",
-            Self::SettingValue { .. } | Self::CopyOption { .. } => "22023",
-        }
-    }
-}
-
-impl From<SessionError> for Error {
-    fn from(error: SessionError) -> Self {
-        Self::new(Kind::Invalid, error)
-    }
 }
 
 /// A conversation. Dropping it rolls back what is open.
@@ -166,6 +133,8 @@ pub struct Session {
     /// What PREPARE made, by name.
     named: BTreeMap<String, Prepared>,
     deallocated: Vec<String>,
+    /// What DECLARE made, by name.
+    cursors: BTreeMap<String, Cursor>,
     /// Who the client says it is, and what it calls the database.
     user: String,
     database_name: String,
@@ -194,6 +163,7 @@ impl Session {
             notices: Vec::new(),
             named: BTreeMap::new(),
             deallocated: Vec::new(),
+            cursors: BTreeMap::new(),
             user: DEFAULT_NAME.to_owned(),
             database_name: DEFAULT_NAME.to_owned(),
         }
@@ -236,6 +206,9 @@ impl Session {
         mut statement: Statement,
         hints: &[Option<Type>],
     ) -> Result<Prepared> {
+        if self.state() == TransactionState::Failed && !ends(&statement.kind) {
+            return Err(SessionError::Failed.into());
+        }
         let personal = sql::Personal {
             user: &self.user,
             database: &self.database_name,
@@ -252,6 +225,13 @@ impl Session {
             let columns = named.columns().cloned();
             return Ok(Prepared::plain(statement, columns));
         }
+        if let Asks::DeclareCursor(_) | Asks::Fetch(_) | Asks::CloseCursor(_) = &statement.kind {
+            let prepared = Box::pin(self.prepare_cursor(statement, hints)).await;
+            return prepared.map_err(|error| self.failed(error));
+        }
+        if let Some(prepared) = time::prepare_sleep(&statement) {
+            return Ok(prepared);
+        }
         let discard = matches!(&statement.kind, Asks::Query(query) if query.discard);
         if let Asks::Copy(copy) = &statement.kind {
             let checked = self.check_copy(copy);
@@ -265,11 +245,8 @@ impl Session {
             Some(open) => open.inner.reader(),
             None => self.database.store.view().reader(),
         };
-        let prepared = self
-            .database
-            .executor()
-            .prepare_resolved(statement, reader, hints)
-            .await;
+        let executor = self.database.executor();
+        let prepared = Box::pin(executor.prepare_resolved(statement, reader, hints)).await;
         let prepared = prepared.map_err(|error| self.failed(error.into()))?;
         Ok(match discard {
             true => prepared.without_rows(),
@@ -279,8 +256,17 @@ impl Session {
 
     /// Runs a prepared statement.
     pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
-        let outcome = self.dispatch(prepared, parameters).await;
-        outcome.map_err(|error| self.failed(error))
+        let limit = self.limit(&prepared.statement().kind);
+        // Planning goes deep, so what leads there stands on the heap.
+        let work = Box::pin(self.dispatch(prepared, parameters));
+        let outcome = match limit {
+            Some(limit) => limit.keep(work).await.flatten(),
+            None => work.await,
+        };
+        match outcome {
+            Ok(Reply::Rows(rows)) => Ok(Reply::Rows(ReplyRows { limit, ..rows })),
+            outcome => outcome.map_err(|error| self.failed(error)),
+        }
     }
 
     /// Begins a block, or goes on with it, unless a transaction is open.
@@ -297,12 +283,12 @@ impl Session {
         };
         let ended = match open.failed {
             true => {
-                self.settings.end(false);
+                self.ended(false);
                 return Ok(());
             }
             false => self.finish(open.inner).await,
         };
-        self.settings.end(ended.is_ok());
+        self.ended(ended.is_ok());
         ended.map(drop)
     }
 
@@ -335,11 +321,7 @@ impl Session {
 
     async fn dispatch(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
         let kind = &prepared.statement().kind;
-        let ends = matches!(
-            kind,
-            Asks::Commit { .. } | Asks::Rollback { .. } | Asks::RollbackTo(_)
-        );
-        if self.state() == TransactionState::Failed && !ends {
+        if self.state() == TransactionState::Failed && !ends(kind) {
             return Err(SessionError::Failed.into());
         }
         if let Asks::Query(query) = kind
@@ -359,7 +341,7 @@ impl Session {
                 if self.transaction.take().is_none() {
                     self.warn("25P01", "there is no transaction in progress");
                 }
-                self.settings.end(false);
+                self.ended(false);
                 done("ROLLBACK")
             }
             Asks::Savepoint(name) => {
@@ -392,6 +374,17 @@ impl Session {
             Asks::Explain(_) if prepared.explained().is_some() => {
                 self.explain(prepared, parameters).await
             }
+            Asks::DeclareCursor(cursor) => {
+                Box::pin(self.declare(cursor, prepared, parameters)).await
+            }
+            Asks::Fetch(fetch) => Box::pin(self.fetch(fetch, prepared)).await,
+            Asks::CloseCursor(name) => self.close(name.as_ref()),
+            Asks::Query(query)
+                if !prepared.is_by_key()
+                    && let Some(seconds) = sql::sleeps(&query.query) =>
+            {
+                Box::pin(time::sleep(&seconds, parameters)).await
+            }
             Asks::Other(statement) if let Some(command) = overlooked(statement) => done(command),
             Asks::Other(statement) if let Some(reply) = self.by_name(statement).await? => Ok(reply),
             _ => match named::bind(prepared.statement(), parameters)? {
@@ -421,6 +414,7 @@ impl Session {
         }
         if Executor::is_definition(statement) {
             self.end_block().await?;
+            self.notice_skipped(&statement.kind);
             // Emptying a table can be taken back, as a deletion of all its rows.
             let deletes = matches!(statement.kind, Asks::Truncate(_));
             match &self.transaction {
@@ -487,12 +481,12 @@ impl Session {
         let command = match self.transaction.take() {
             None => "COMMIT",
             Some(open) if open.failed => {
-                self.settings.end(false);
+                self.ended(false);
                 "ROLLBACK"
             }
             Some(open) => {
                 let ended = self.finish(open.inner).await;
-                self.settings.end(ended.is_ok());
+                self.ended(ended.is_ok());
                 ended?;
                 "COMMIT"
             }
@@ -522,10 +516,42 @@ impl Session {
 
     fn warn(&mut self, code: &'static str, text: &str) {
         self.notices.push(Notice {
+            severity: "WARNING",
             code,
             text: text.to_owned(),
         });
     }
+
+    /// What a transaction changed in the session ends with it.
+    fn ended(&mut self, committed: bool) {
+        self.settings.end(committed);
+        self.end_cursors(committed);
+    }
+
+    /// Says what a statement that defines tables will not do, because it is so already.
+    fn notice_skipped(&mut self, kind: &Asks) {
+        if matches!(
+            self.settings.get("client_min_messages"),
+            Some("warning" | "error")
+        ) {
+            return;
+        }
+        for (code, text) in self.database.executor().skips(kind) {
+            self.notices.push(Notice {
+                severity: "NOTICE",
+                code,
+                text,
+            });
+        }
+    }
+}
+
+/// Whether a statement is one that runs in a failed transaction.
+fn ends(kind: &Asks) -> bool {
+    matches!(
+        kind,
+        Asks::Commit { .. } | Asks::Rollback { .. } | Asks::RollbackTo(_)
+    )
 }
 
 fn done(command: &'static str) -> Result<Reply> {
@@ -553,14 +579,11 @@ async fn reply(answer: Answer, statement: &Statement) -> Result<Reply> {
 
 /// The command of a statement that has nothing to do here, and that poolers send to be sure.
 fn overlooked(statement: &syntax::ast::Statement) -> Option<&'static str> {
-    use syntax::ast::{CloseCursor, Statement};
+    use syntax::ast::Statement;
     Some(match statement {
         Statement::LISTEN { .. } => "LISTEN",
         Statement::UNLISTEN { .. } => "UNLISTEN",
         Statement::NOTIFY { .. } => "NOTIFY",
-        Statement::Close {
-            cursor: CloseCursor::All,
-        } => "CLOSE CURSOR ALL",
         _ => return None,
     })
 }
@@ -591,7 +614,7 @@ impl Open {
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
         match answer {
-            Answer::Rows(rows) => Self::Rows(ReplyRows { rows }),
+            Answer::Rows(rows) => Self::Rows(rows.into()),
             Answer::Done { command, rows } => Self::Done { command, rows },
         }
     }

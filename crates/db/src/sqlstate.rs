@@ -1,4 +1,5 @@
-//! PostgreSQL's codes for our errors, finer than the kinds: clients tell them apart by code.
+//! PostgreSQL's codes for our errors, finer than the kinds: clients tell them apart by code. And the
+//! names that programs look for in an error, so that they need not read its text.
 
 use crate::session::SessionError;
 use crate::{Error, Kind};
@@ -26,6 +27,83 @@ impl Error {
             _ => None,
         }
     }
+
+    /// Where in the text the error is, in bytes from 0, also if it knows only a name: that of a table or
+    /// column that is not there, if it stands in the text once.
+    pub fn position_in(&self, text: &str) -> Option<usize> {
+        if let Some(position) = self.position() {
+            return Some(position);
+        }
+        let name = match self.inner().downcast_ref::<sql::Error>()? {
+            sql::Error::NoSuchTable { name, .. } => name,
+            sql::Error::NoSuchColumn { column, .. } | sql::Error::UnknownColumn { column, .. } => {
+                column
+            }
+            _ => return None,
+        };
+        let name = name.rsplit('.').next().filter(|name| !name.is_empty())?;
+        let lower = text.to_ascii_lowercase();
+        let within = |one: char| one.is_alphanumeric() || one == '_';
+        let whole = |(at, _): &(usize, &str)| {
+            let before = text.get(..*at).and_then(|text| text.chars().next_back());
+            let after = text
+                .get(at + name.len()..)
+                .and_then(|text| text.chars().next());
+            !before.is_some_and(within) && !after.is_some_and(within)
+        };
+        let wanted = name.to_ascii_lowercase();
+        let mut found = lower.match_indices(&wanted).filter(whole);
+        match (found.next(), found.next()) {
+            (Some((at, _)), None) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Whether a prepared statement only has to be prepared again, because its tables changed.
+    pub fn is_stale(&self) -> bool {
+        let source = self.inner().downcast_ref::<sql::Error>();
+        matches!(source, Some(sql::Error::Changed))
+    }
+
+    /// The table that a row was refused by.
+    pub fn table(&self) -> Option<&str> {
+        match self.inner().downcast_ref::<sql::Error>()? {
+            sql::Error::RowExists { table, .. }
+            | sql::Error::NotUnique { table, .. }
+            | sql::Error::NullsThere { table, .. }
+            | sql::Error::NullValue { table, .. } => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The column that refused NULL.
+    pub fn column(&self) -> Option<&str> {
+        match self.inner().downcast_ref::<sql::Error>()? {
+            sql::Error::NullsThere { column, .. } | sql::Error::NullValue { column, .. } => {
+                Some(column)
+            }
+            _ => None,
+        }
+    }
+
+    /// The constraint that refused a row: a unique index, or the primary key as PostgreSQL names it.
+    pub fn constraint(&self) -> Option<String> {
+        match self.inner().downcast_ref::<sql::Error>()? {
+            sql::Error::RowExists { table, .. } => Some(format!("{table}_pkey")),
+            sql::Error::NotUnique { index, .. } => Some(index.clone()),
+            _ => None,
+        }
+    }
+
+    /// More about it, in PostgreSQL's words.
+    pub fn detail(&self) -> Option<&str> {
+        match self.inner().downcast_ref::<sql::Error>()? {
+            sql::Error::RowExists { detail, .. } | sql::Error::NotUnique { detail, .. } => {
+                Some(detail)
+            }
+            _ => None,
+        }
+    }
 }
 
 fn of_kind(kind: Kind) -> &'static str {
@@ -46,7 +124,7 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::TableExists { .. } => "42P07",
         sql::Error::NoSuchColumn { .. } | sql::Error::UnknownColumn { .. } => "42703",
         sql::Error::Schema { .. } => "42P16",
-        sql::Error::ColumnExists { .. } => "42701",
+        sql::Error::ColumnExists { .. } | sql::Error::ColumnTwice { .. } => "42701",
         sql::Error::ColumnInUse { .. } | sql::Error::SequenceInUse { .. } => "2BP01",
         sql::Error::NullsThere { .. } => "23502",
         sql::Error::NoSuchIndex { .. } | sql::Error::UnknownIndex { .. } => "42704",

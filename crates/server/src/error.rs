@@ -286,6 +286,17 @@ impl Error {
         matches!(self, Self::CopyFormat { .. })
     }
 
+    /// What the database said, if it is that.
+    pub fn database(&self) -> Option<&db::Error> {
+        match self {
+            Self::Database(error)
+            | Self::At { source: error, .. }
+            | Self::Statement { source: error, .. } => Some(error),
+            Self::CopyPlace { source, .. } => source.database(),
+            _ => None,
+        }
+    }
+
     /// Which character of the text it is about, counted from one.
     pub fn position(&self) -> Option<usize> {
         match self {
@@ -297,7 +308,7 @@ impl Error {
     /// What the database said about a text, with its place counted in characters, as people and
     /// PostgreSQL's clients do.
     pub fn in_text(error: db::Error, text: &str) -> Self {
-        match error.position() {
+        match error.position_in(text) {
             Some(offset) => {
                 let before = text.char_indices().take_while(|(at, _)| *at < offset);
                 Self::At {

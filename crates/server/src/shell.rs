@@ -30,6 +30,7 @@ use tokio::time::Instant;
 
 use self::grid::{Align, Grid};
 use self::remote::Remote;
+use crate::serve::STACK_BYTES;
 use crate::{Error, Result, serve};
 
 /// Rows that are looked at to find how wide columns are; later ones are drawn as wide as they come.
@@ -47,6 +48,7 @@ pub enum Place<'p> {
 /// Runs `evenkeel sql`.
 pub fn run(place: Place<'_>, commands: &[String], files: &[PathBuf]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK_BYTES)
         .enable_all()
         .build()?;
     let peer = match place {

@@ -45,6 +45,14 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A column that a statement fills twice.
+    #[error("column `{column}` of table `{table}` is named twice")]
+    ColumnTwice {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
     /// A column that something else needs.
     #[error("column `{column}` of table `{table}` cannot be dropped: {reason}")]
     ColumnInUse {
@@ -242,6 +250,8 @@ pub enum Error {
         table: String,
         /// The key, as a path.
         key: String,
+        /// The key with its columns, in PostgreSQL's words.
+        detail: String,
     },
     /// A row with the same values in a unique index is there.
     #[error("table `{table}` has a row with {key} in its unique index `{index}` already")]
@@ -252,6 +262,8 @@ pub enum Error {
         index: String,
         /// The values, as a path.
         key: String,
+        /// The values with their columns, in PostgreSQL's words.
+        detail: String,
     },
     /// ON CONFLICT over columns that may repeat.
     #[error(

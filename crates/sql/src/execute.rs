@@ -164,7 +164,9 @@ impl Executor {
         query: &ast::Query,
         hints: &[Option<Type>],
     ) -> Result<PlannedQuery> {
-        let queries = self.queries.get_or_init(|| Queries::new(&self.catalog, &self.store));
+        let queries = self
+            .queries
+            .get_or_init(|| Queries::new(&self.catalog, &self.store));
         queries.prepare(&self.catalog, reader, query, hints).await
     }
 
@@ -188,6 +190,29 @@ impl Executor {
                 })
             }
             None => Err(unsupported(&statement.kind)),
+        }
+    }
+
+    /// What a statement says IF EXISTS or IF NOT EXISTS about, and will not do now: SQLSTATE and text.
+    pub fn skips(&self, kind: &Kind) -> Vec<(&'static str, String)> {
+        let there = |name: &syntax::Name| {
+            let name = table_name(name).ok()?;
+            let found = self.catalog.get(&name).is_ok();
+            Some((name, found))
+        };
+        match kind {
+            Kind::DropTable(drop) if drop.if_exists => {
+                let names = drop.names.iter().filter_map(there);
+                let missing = names.filter(|(_, found)| !found);
+                let text = |(name, _)| format!("table \"{name}\" does not exist, skipping");
+                missing.map(|one| ("00000", text(one))).collect()
+            }
+            Kind::CreateTable(create) if create.if_not_exists => {
+                let found = there(&create.name).filter(|(_, found)| *found);
+                let text = |(name, _)| format!("relation \"{name}\" already exists, skipping");
+                found.map(|one| ("42P07", text(one))).into_iter().collect()
+            }
+            _ => Vec::new(),
         }
     }
 

@@ -213,6 +213,7 @@ impl IndexTable {
                     table: table.schema().name().to_owned(),
                     index: self.name.clone(),
                     key: format_key(&prefix),
+                    detail: self.schema.taken(&prefix),
                 });
             }
         }

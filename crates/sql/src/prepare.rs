@@ -52,18 +52,38 @@ pub(crate) enum Plan {
     Plain,
 }
 
+impl Inner {
+    fn plain(statement: Statement, columns: Option<Arc<[ResultColumn]>>) -> Self {
+        Self {
+            statement: Arc::new(statement),
+            parameters: Vec::new(),
+            columns,
+            plan: Plan::Plain,
+            query: None,
+            generation: 0,
+        }
+    }
+}
+
 impl Prepared {
     /// A statement without parameters whose columns are known.
     pub fn plain(statement: Statement, columns: Option<Arc<[ResultColumn]>>) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                statement: Arc::new(statement),
-                parameters: Vec::new(),
-                columns,
-                plan: Plan::Plain,
-                query: None,
-                generation: 0,
-            }),
+            inner: Arc::new(Inner::plain(statement, columns)),
+            silent: false,
+        }
+    }
+
+    /// A statement with parameters that is run as it says.
+    pub fn with_parameters(
+        statement: Statement,
+        parameters: &[Type],
+        columns: Option<Arc<[ResultColumn]>>,
+    ) -> Self {
+        let mut inner = Inner::plain(statement, columns);
+        inner.parameters = parameters.to_vec();
+        Self {
+            inner: Arc::new(inner),
             silent: false,
         }
     }

@@ -341,6 +341,18 @@ impl Schema {
         Ok(placed)
     }
 
+    /// Says that a key, or the beginning of one, is taken, as PostgreSQL says it.
+    pub fn taken(&self, key: &[u8]) -> String {
+        let values = keys::key::columns(key).map_while(|column| column.ok()?.decode().ok());
+        let pairs = self.key_columns().zip(values);
+        let shown = pairs.filter(|(column, _)| !column.hidden);
+        let (names, values): (Vec<&str>, Vec<String>) = shown
+            .map(|(column, value)| (column.name.as_str(), value.to_string()))
+            .unzip();
+        let (names, values) = (names.join(", "), values.join(", "));
+        format!("Key ({names})=({values}) already exists.")
+    }
+
     fn check(&self, column: &Column, value: &Value) -> Result<()> {
         if value.is_null() {
             if !column.not_null {

@@ -29,7 +29,7 @@ mod tables;
 mod types;
 
 pub(crate) use functions::all as all_functions;
-pub use personal::{Personal, configured, personalise};
+pub use personal::{Personal, configured, personalise, sleeps};
 pub(crate) use rewrite::{call, plain_type, rewrite, spell};
 pub(crate) use tables::SystemTables;
 pub use types::postgres_type;

@@ -6,6 +6,7 @@
 
 mod alter;
 mod copy;
+mod cursor;
 mod options;
 mod parameter;
 mod rows;
@@ -145,6 +146,9 @@ fn by_first_word(mut reader: Reader<'_>, word: &str) -> Result<Statement> {
         {
             parameter::declare(read)?
         }
+        "declare" => cursor::declare(read)?,
+        "fetch" | "move" => cursor::fetch(read)?,
+        "close" => cursor::close(read)?,
         "pragma" => pragma(read)?,
         "vacuum" | "analyze" => vacuum(read)?,
         "call" => call(read)?,

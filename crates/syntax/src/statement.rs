@@ -62,6 +62,9 @@ pub enum Kind {
     Reset(Reset),
     Discard(ast::DiscardObject),
     Explain(Explain),
+    DeclareCursor(Box<DeclareCursor>),
+    Fetch(Fetch),
+    CloseCursor(Option<Ident>),
     Declare(Declare),
     Define(Define),
     Pragma(Pragma),
@@ -348,6 +351,43 @@ pub struct Explain {
     pub format: ExplainFormat,
     /// The statement to explain.
     pub statement: Box<Statement>,
+}
+
+/// DECLARE … CURSOR.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclareCursor {
+    /// Its name.
+    pub name: Ident,
+    /// Whether rows are to come in binary.
+    pub binary: bool,
+    /// Whether it can go back.
+    pub scroll: bool,
+    /// Whether it outlives its transaction.
+    pub hold: bool,
+    /// Whose rows it goes over.
+    pub query: Box<ast::Query>,
+}
+
+/// FETCH and MOVE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fetch {
+    /// The cursor.
+    pub name: Ident,
+    /// Where it goes.
+    pub motion: Motion,
+    /// Whether no rows are wanted (MOVE).
+    pub quiet: bool,
+}
+
+/// Where a cursor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Motion {
+    /// Over this many rows, each of which is answered; back if it is below zero.
+    By(i64),
+    /// To the row that stands this far away.
+    Jump(i64),
+    /// To a row by its number from one, or from the last if it is below zero.
+    To(i64),
 }
 
 /// `DECLARE $name AS Type`.

@@ -47,6 +47,7 @@ mod queue;
 mod reader;
 mod reads;
 mod recent;
+mod records;
 mod scan;
 mod store;
 mod timestamp;

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use partitions::decide::Histogram;
-use partitions::spaces::{
-    CATALOG_PREFIX, INTENT_SPACE, META_SPACE, TRANSACTION_PREFIX, prefix_range, table_space,
-};
+use partitions::spaces::{INTENT_SPACE, META_SPACE, TRANSACTION_PREFIX, prefix_range, table_space};
 use partitions::{
     Counts, Descriptor, Directory, Map, Partition, PartitionId, Share, TableId, Totals,
     counters_key,
@@ -28,6 +26,7 @@ use crate::load::{INGEST_ROWS_MIN, Stamps};
 use crate::patch::{NoPatching, Patching};
 use crate::queue::Queue;
 use crate::recent::{RECENT_KEYS_MAX, Recent};
+use crate::records::record_key;
 use crate::turns::Turns;
 use crate::version::{Version, split_table_key};
 use crate::view::{View, bytes_of};
@@ -265,57 +264,6 @@ impl Store {
         batch.put(META_SPACE, record_key(table), record);
         let map = self.directory.create_table_with(table, split_keys, batch)?;
         self.install_missing(map.partitions(), &[])
-    }
-
-    /// The records of all tables.
-    pub fn records(&self) -> Result<Vec<(TableId, Bytes)>> {
-        let snapshot = self.engines.get(EngineId::META)?.snapshot()?;
-        let mut records = Vec::new();
-        let range = prefix_range(CATALOG_PREFIX);
-        for pair in snapshot.scan(META_SPACE, &range, Direction::Ascending)? {
-            let (key, record) = pair?;
-            let damaged = || Error::DamagedRecord {
-                what: "the key of a table's record".to_owned(),
-            };
-            let id = key
-                .get(1..)
-                .and_then(|id| <[u8; 8]>::try_from(id).ok())
-                .ok_or_else(damaged)?;
-            records.push((TableId(u64::from_be_bytes(id)), record));
-        }
-        Ok(records)
-    }
-
-    /// Replaces the record of a table.
-    pub fn set_record(&self, table: TableId, record: Bytes) -> Result<()> {
-        self.set_records([(table, Some(record))])
-    }
-
-    /// Replaces or removes records in one instant: after a crash all of them changed, or none. A
-    /// table without a record is nobody's, and the layer above drops it when it finds it.
-    pub fn set_records(
-        &self,
-        records: impl IntoIterator<Item = (TableId, Option<Bytes>)>,
-    ) -> Result<()> {
-        let mut batch = Batch::new();
-        for (table, record) in records {
-            match record {
-                Some(record) => batch.put(META_SPACE, record_key(table), record),
-                None => batch.remove(META_SPACE, record_key(table)),
-            }
-        }
-        let _sequencer = self.sequencer.lock();
-        let meta = self.engines.get(EngineId::META)?;
-        meta.check_writable()?;
-        if let Err(error) = meta.engine.write(batch, Durability::Synced) {
-            // An engine that refuses even an empty batch is poisoned: which records are there is not
-            // known until the database is opened again.
-            if meta.engine.write(Batch::new(), Durability::Synced).is_err() {
-                meta.fail(self.timestamps.next(), &error.to_string());
-            }
-            return Err(error.into());
-        }
-        Ok(())
     }
 
     /// Begins an epoch of a table: a transaction that expects another one cannot commit any more. When
@@ -584,12 +532,6 @@ impl Store {
         }
         Ok(())
     }
-}
-
-fn record_key(table: TableId) -> Bytes {
-    let mut key = vec![CATALOG_PREFIX];
-    key.extend_from_slice(&table.0.to_be_bytes());
-    key.into()
 }
 
 /// Removes the records of transactions that left no intents behind.

@@ -152,7 +152,7 @@ impl Session {
         // However many rows there are, they are never all in memory.
         let rows = executor.stream(reader, &query).await?;
         let form = form(copy, rows.columns())?;
-        Ok(Copy::Out(ReplyRows { rows }, form))
+        Ok(Copy::Out(rows.into(), form))
     }
 
     /// Writes the rows that came in, and tells how many there were.

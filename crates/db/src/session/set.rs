@@ -8,7 +8,7 @@ use syntax::ast::{DiscardObject, TransactionIsolationLevel};
 use syntax::statement::{Reset, Set, Show, TransactionModes};
 
 use super::settings::Until;
-use super::{Reply, ReplyRows, Session, SessionError, done};
+use super::{Reply, Session, SessionError, done};
 use crate::Result;
 
 impl Session {
@@ -60,7 +60,7 @@ impl Session {
             Show::Variable(name) => name,
             Show::CreateTable(name) => {
                 let rows = self.database.executor().show_create(name)?;
-                return Ok(Reply::Rows(ReplyRows { rows }));
+                return Ok(Reply::Rows(rows.into()));
             }
         };
         let text = |text: &str| Value::from(text);
@@ -93,9 +93,8 @@ impl Session {
                 )]]
             }
         };
-        Ok(Reply::Rows(ReplyRows {
-            rows: AnswerRows::ready("SHOW", show_columns(name), rows),
-        }))
+        let rows = AnswerRows::ready("SHOW", show_columns(name), rows);
+        Ok(Reply::Rows(rows.into()))
     }
 
     pub(super) fn reset(&mut self, reset: &Reset) -> Result<Reply> {
@@ -115,6 +114,7 @@ impl Session {
                 }
                 self.settings.reset_all(self.until());
                 self.named.clear();
+                self.cursors.clear();
                 done("DISCARD ALL")
             }
             DiscardObject::PLANS => done("DISCARD PLANS"),

@@ -169,7 +169,7 @@ impl Settings {
         };
         let lower = value.to_lowercase();
         let normal = match name.as_str() {
-            "client_encoding" => match lower.replace(['-', '_'], "").as_str() {
+            "client_encoding" => match lower.replace(['-', '_', '\''], "").as_str() {
                 "utf8" | "unicode" | "sqlascii" => "UTF8",
                 _ => return refused("text travels as UTF8 only"),
             },

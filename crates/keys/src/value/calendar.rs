@@ -142,6 +142,19 @@ pub(super) fn parse_time(text: &str) -> Option<i64> {
     Some((hours * 3600 + minutes * 60) * MICROS_PER_SECOND + seconds)
 }
 
+/// Reads hours of any number, minutes, and seconds if there are some, as microseconds: `0:00:07.5`,
+/// `100:30`.
+pub(super) fn parse_clock(text: &str) -> Option<i128> {
+    let mut parts = text.splitn(3, ':');
+    let (hours, minutes) = (parts.next()?, two_digits(parts.next()?)?);
+    let seconds = parts.next().map_or(Some(0), parse_seconds)?;
+    if hours.is_empty() || minutes > 59 || seconds >= 60 * MICROS_PER_SECOND {
+        return None;
+    }
+    let whole = i128::from(digits(hours)?) * 3600 + i128::from(minutes) * 60;
+    Some(whole * i128::from(MICROS_PER_SECOND) + i128::from(seconds))
+}
+
 /// Reads `P1DT2H3M4.5S` or `-P1W` as microseconds.
 pub(super) fn parse_interval(text: &str) -> Option<i128> {
     let (sign, rest) = match text.strip_prefix('-') {

@@ -146,9 +146,12 @@ fn parse_span(text: &str) -> std::result::Result<i64, &'static str> {
     i64::try_from(micros).map_err(|_| "out of range")
 }
 
-/// Reads PostgreSQL's spelling: `1 day 02:03:04`, `-3 hours`, `90 min`.
+/// Reads PostgreSQL's spelling: `1 day 02:03:04`, `-1 days +2:03:04`, `-3 hours`, `90 min`.
 fn parse_worded_span(text: &str) -> Option<i128> {
-    let mut words = text.split_whitespace().peekable();
+    let mut words = text
+        .split_whitespace()
+        .map(|word| word.trim_end_matches(','))
+        .peekable();
     let mut micros = 0_i128;
     words.peek()?;
     while let Some(word) = words.next() {
@@ -159,7 +162,7 @@ fn parse_worded_span(text: &str) -> Option<i128> {
         };
         micros += sign
             * if number.contains(':') {
-                i128::from(calendar::parse_time(number)?)
+                calendar::parse_clock(number)?
             } else {
                 let amount = calendar::parse_decimal_micros(number)?;
                 amount.checked_mul(unit_micros(words.next()?)?)? / 1_000_000

@@ -16,6 +16,12 @@ use crate::{Error, Result};
 /// The longest tag and the like that pgwire encodes; all of ours are far shorter.
 const SHORT: &str = "no reply of ours is longer than the protocol allows";
 
+/// The schema that all tables are in.
+const SCHEMA: &str = "public";
+
+/// The routine of PostgreSQL's that finds a stale statement: drivers know it, and prepare again.
+const STALE_ROUTINE: &str = "RevalidateCachedQuery";
+
 /// Appends a message.
 pub(super) fn put(out: &mut BytesMut, message: &impl Message) {
     message.encode(out).expect(SHORT);
@@ -58,6 +64,22 @@ pub(super) fn put_error(out: &mut BytesMut, error: &Error) {
     if let Some(position) = error.position() {
         fields.push((b'P', position.to_string()));
     }
+    if let Some(error) = error.database() {
+        let table = error.table().map(str::to_owned);
+        let named = [
+            (b'D', error.detail().map(str::to_owned)),
+            (b's', table.as_ref().map(|_| SCHEMA.to_owned())),
+            (b't', table),
+            (b'c', error.column().map(str::to_owned)),
+            (b'n', error.constraint()),
+            (b'R', error.is_stale().then(|| STALE_ROUTINE.to_owned())),
+        ];
+        let there = named
+            .into_iter()
+            .filter_map(|(code, text)| Some((code, text?)));
+        // A zero byte would end the field early.
+        fields.extend(there.map(|(code, text)| (code, text.replace('\0', "\u{fffd}"))));
+    }
     put(out, &ErrorResponse::new(fields));
 }
 
@@ -66,7 +88,7 @@ pub(super) fn put_notices(out: &mut BytesMut, notices: Vec<Notice>) {
     for notice in notices {
         put(
             out,
-            &NoticeResponse::new(fields("WARNING", notice.code, &notice.text)),
+            &NoticeResponse::new(fields(notice.severity, notice.code, &notice.text)),
         );
     }
 }

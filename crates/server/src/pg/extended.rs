@@ -217,7 +217,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         } else {
             let name = describe.name.as_deref().unwrap_or_default();
             let no_such = || Error::NoSuchPortal(name.to_owned());
-            let portal = self.portals.get(name).ok_or_else(no_such)?;
+            let Some(portal) = self.portals.get(name) else {
+                // A cursor that SQL declared is a portal as well.
+                let columns = self.session.cursor_columns(name).ok_or_else(no_such)?;
+                put_columns(&mut self.channel.out, columns, &Formats::All(Format::Text));
+                return Ok(());
+            };
             (Arc::clone(&portal.statement), portal.formats.clone())
         };
         match statement.columns() {
@@ -263,6 +268,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let Run::Rows(cursor) = &mut portal.run else {
             return Err(Error::PortalDone(name.to_owned()));
         };
+        cursor.rows.resume();
         // Zero, and anything below, is no limit.
         let limit = u64::try_from(execute.max_rows)
             .ok()

@@ -62,6 +62,18 @@ impl Target {
     }
 }
 
+/// Sections that are known to fail, and why, as arguments of a program. It runs them all the same, and
+/// one that passes fails the test: so the lists shrink.
+pub(crate) fn not_yet(sections: &[(&str, &str)]) -> Vec<String> {
+    for (section, why) in sections {
+        println!("not yet: {section}: {why}");
+    }
+    sections
+        .iter()
+        .map(|(section, _)| format!("-{section}"))
+        .collect()
+}
+
 /// The path of a file beside this one.
 pub(crate) fn beside(name: &str) -> String {
     format!("{}/tests/clients/{name}", env!("CARGO_MANIFEST_DIR"))

@@ -144,6 +144,7 @@ fn fill(
                 return Err(Error::RowExists {
                     table: to.schema.name().to_owned(),
                     key: format_key(&key),
+                    detail: to.schema.taken(&key),
                 });
             }
             transaction.put(to.id, key, row)?;

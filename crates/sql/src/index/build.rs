@@ -158,7 +158,9 @@ fn was_replaced(ground: Ground<'_>, names: Option<(String, String)>) -> Result<(
 
 fn of_building(error: Error) -> Error {
     match error {
-        Error::NotUnique { table, index, key } => Error::Duplicates { table, index, key },
+        Error::NotUnique {
+            table, index, key, ..
+        } => Error::Duplicates { table, index, key },
         other => other,
     }
 }

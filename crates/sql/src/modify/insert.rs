@@ -280,10 +280,9 @@ fn positions(schema: &Schema, insert: &Insert) -> Result<Vec<usize>> {
     for column in &insert.columns {
         let position = schema.column_position(&column_name(column))?;
         if positions.contains(&position) {
-            let reason = format!("column `{}` is named twice", column.value);
-            return Err(Error::Schema {
+            return Err(Error::ColumnTwice {
                 table: schema.name().to_owned(),
-                reason,
+                column: column_name(column),
             });
         }
         positions.push(position);

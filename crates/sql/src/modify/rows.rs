@@ -69,5 +69,6 @@ pub(crate) fn exists(table: &Table, key: &Bytes) -> Error {
     Error::RowExists {
         table: table.schema().name().to_owned(),
         key: format_key(key),
+        detail: table.schema().taken(key),
     }
 }

@@ -49,6 +49,7 @@ pub(super) fn visit<V: ast::VisitorMut>(kind: &mut Kind, visitor: &mut V) -> Con
     use ast::VisitMut as _;
     match kind {
         Kind::Query(query) => query.query.visit(visitor),
+        Kind::DeclareCursor(cursor) => cursor.query.visit(visitor),
         Kind::Insert(insert) => {
             insert.source.visit(visitor)?;
             insert.on_conflict.visit(visitor)?;

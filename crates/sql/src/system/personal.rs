@@ -52,6 +52,30 @@ pub fn configured(query: &Query) -> Vec<(String, String)> {
     calls.collect()
 }
 
+/// How many seconds a query is to wait, if it is `SELECT pg_sleep(seconds)`.
+pub fn sleeps(query: &Query) -> Option<Expr> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return None;
+    };
+    let [
+        SelectItem::UnnamedExpr(Expr::Function(function))
+        | SelectItem::ExprWithAlias {
+            expr: Expr::Function(function),
+            ..
+        },
+    ] = select.projection.as_slice()
+    else {
+        return None;
+    };
+    if !select.from.is_empty() || last_name(&function.name)? != "pg_sleep" {
+        return None;
+    }
+    match arguments(function).as_slice() {
+        [seconds] => Some((*seconds).clone()),
+        _ => None,
+    }
+}
+
 fn text(expr: &Expr) -> Option<String> {
     syntax::literal_text(expr).map(|(_, text)| text)
 }
