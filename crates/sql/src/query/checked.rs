@@ -64,6 +64,15 @@ impl Checked {
         Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments))
     }
 
+    /// The type of the result, if an expression is such a call.
+    pub(crate) fn output_of(expr: &Expr) -> Option<Type> {
+        let Expr::ScalarFunction(call) = expr else {
+            return None;
+        };
+        let checked = call.func.inner().downcast_ref::<Self>();
+        checked.map(|checked| checked.output)
+    }
+
     fn one(&self, values: &[Value]) -> Result<Value> {
         match (self.body, values) {
             (Body::Binary(op), [left, right]) => {

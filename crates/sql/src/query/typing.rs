@@ -213,6 +213,10 @@ fn arithmetic(
 
 /// Our type of an expression, if it is exactly one of ours.
 fn known(expr: &Expr, schema: &DFSchema) -> Option<Type> {
+    // DataFusion would ask every part of a long sum again, and write out its name each time.
+    if let Some(kind) = Checked::output_of(expr) {
+        return Some(kind);
+    }
     let (_, field) = expr.to_field(schema).ok()?;
     let kind = results::kind_of(&field);
     (data_type(kind) == *field.data_type()).then_some(kind)
