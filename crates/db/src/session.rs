@@ -22,6 +22,7 @@ mod copy;
 mod cursors;
 mod error;
 mod explain;
+mod notices;
 mod set;
 mod settings;
 mod statements;
@@ -45,6 +46,7 @@ use self::time::Limit;
 use crate::{Database, Error, Result, Row};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
+pub use notices::Notice;
 
 /// Where a session stands between statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,17 +113,6 @@ impl ReplyRows {
     pub fn resume(&mut self) {
         self.limit = self.limit.map(Limit::again);
     }
-}
-
-/// A message besides the answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// How much it matters: `WARNING` or `NOTICE`.
-    pub severity: &'static str,
-    /// A SQLSTATE, of class 01 for a warning.
-    pub code: &'static str,
-    /// What it says.
-    pub text: String,
 }
 
 /// A conversation. Dropping it rolls back what is open.
@@ -301,11 +292,6 @@ impl Session {
         }
     }
 
-    /// Messages since the last call.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
-    }
-
     /// An error fails the open transaction.
     fn failed(&mut self, error: Error) -> Error {
         self.fail();
@@ -327,9 +313,7 @@ impl Session {
         if let Asks::Query(query) = kind
             && !prepared.is_by_key()
         {
-            for (name, value) in sql::configured(&query.query) {
-                self.settings.set(&name, Some(&value), Until::Reset)?;
-            }
+            self.configure(&query.query)?;
         }
         match kind {
             Asks::Begin(modes) => {
@@ -374,28 +358,39 @@ impl Session {
             Asks::Explain(_) if prepared.explained().is_some() => {
                 self.explain(prepared, parameters).await
             }
-            Asks::DeclareCursor(cursor) => {
-                Box::pin(self.declare(cursor, prepared, parameters)).await
+            Asks::DeclareCursor(_) | Asks::Fetch(_) | Asks::CloseCursor(_) => {
+                Box::pin(self.run_cursor(prepared, parameters)).await
             }
-            Asks::Fetch(fetch) => Box::pin(self.fetch(fetch, prepared)).await,
-            Asks::CloseCursor(name) => self.close(name.as_ref()),
             Asks::Query(query)
                 if !prepared.is_by_key()
-                    && let Some(seconds) = sql::sleeps(&query.query) =>
+                    && let Some(time) = sql::sleeps(&query.query) =>
             {
-                Box::pin(time::sleep(&seconds, parameters)).await
+                Box::pin(time::sleep(&time, parameters)).await
             }
             Asks::Other(statement) if let Some(command) = overlooked(statement) => done(command),
             Asks::Other(statement) if let Some(reply) = self.by_name(statement).await? => Ok(reply),
-            _ => match named::bind(prepared.statement(), parameters)? {
-                Some((bound, parameters)) => {
-                    let kinds: Vec<_> = parameters.iter().map(Value::value_type).collect();
-                    let prepared = self.prepare(bound, &kinds).await?;
-                    self.run(&prepared, &parameters).await
-                }
-                None => self.run(prepared, parameters).await,
-            },
+            _ => self.run_bound(prepared, parameters).await,
         }
+    }
+
+    /// A statement over tables, once the lists among its parameters are part of it.
+    async fn run_bound(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
+        match named::bind(prepared.statement(), parameters)? {
+            Some((bound, parameters)) => {
+                let kinds: Vec<_> = parameters.iter().map(Value::value_type).collect();
+                let prepared = self.prepare(bound, &kinds).await?;
+                self.run(&prepared, &parameters).await
+            }
+            None => self.run(prepared, parameters).await,
+        }
+    }
+
+    /// Changes the settings that a query asks to change.
+    fn configure(&mut self, query: &syntax::ast::Query) -> Result<()> {
+        for (name, value) in sql::configured(query) {
+            self.settings.set(&name, Some(&value), Until::Reset)?;
+        }
+        Ok(())
     }
 
     /// A statement over tables.
@@ -514,35 +509,10 @@ impl Session {
             .ok_or_else(|| SessionError::NoTransaction { command }.into())
     }
 
-    fn warn(&mut self, code: &'static str, text: &str) {
-        self.notices.push(Notice {
-            severity: "WARNING",
-            code,
-            text: text.to_owned(),
-        });
-    }
-
     /// What a transaction changed in the session ends with it.
     fn ended(&mut self, committed: bool) {
         self.settings.end(committed);
         self.end_cursors(committed);
-    }
-
-    /// Says what a statement that defines tables will not do, because it is so already.
-    fn notice_skipped(&mut self, kind: &Asks) {
-        if matches!(
-            self.settings.get("client_min_messages"),
-            Some("warning" | "error")
-        ) {
-            return;
-        }
-        for (code, text) in self.database.executor().skips(kind) {
-            self.notices.push(Notice {
-                severity: "NOTICE",
-                code,
-                text,
-            });
-        }
     }
 }
 

@@ -78,8 +78,25 @@ impl Session {
         }
     }
 
+    /// Runs a statement about cursors.
+    pub(super) async fn run_cursor(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value],
+    ) -> Result<Reply> {
+        match &prepared.statement().kind {
+            Asks::DeclareCursor(cursor) => self.declare(cursor, prepared, parameters).await,
+            Asks::Fetch(fetch) => self.fetch(fetch, prepared).await,
+            Asks::CloseCursor(name) => self.close(name.as_ref()),
+            _ => {
+                let what = "no statement about cursors".to_owned();
+                Err(sql::Error::Internal { what }.into())
+            }
+        }
+    }
+
     /// DECLARE.
-    pub(super) async fn declare(
+    async fn declare(
         &mut self,
         cursor: &DeclareCursor,
         prepared: &Prepared,
@@ -124,7 +141,7 @@ impl Session {
     }
 
     /// FETCH and MOVE.
-    pub(super) async fn fetch(&mut self, fetch: &Fetch, prepared: &Prepared) -> Result<Reply> {
+    async fn fetch(&mut self, fetch: &Fetch, prepared: &Prepared) -> Result<Reply> {
         let name = folded(&fetch.name);
         let Some(cursor) = self.cursors.get_mut(&name) else {
             return Err(SessionError::NoCursor { name }.into());
@@ -153,7 +170,7 @@ impl Session {
     }
 
     /// CLOSE; no name means every cursor.
-    pub(super) fn close(&mut self, name: Option<&Ident>) -> Result<Reply> {
+    fn close(&mut self, name: Option<&Ident>) -> Result<Reply> {
         let Some(name) = name.map(folded) else {
             self.cursors.clear();
             return done("CLOSE CURSOR ALL");
