@@ -11,7 +11,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("types", "`timestamp` is answered as timestamptz"),
     ("columns", "`varchar(n)` is answered as text"),
     ("metadataOfResults", "`varchar(n)` is answered as text"),
-    ("refusals", "FROM is taken as the name of a table"),
     ("sparkReads", "columns of results do not name their table"),
 ];
 

@@ -18,7 +18,6 @@ const PSYCOPG3_NOT_YET: NotYet = &[
         "parameters_without_a_type",
         "a literal with a point is a double, not a decimal",
     ),
-    ("json", "no operators -> and ->>"),
     ("copy_in", "`timestamp` is answered as timestamptz"),
     ("refusals", "`nothing(1)` is read as the form of YQL"),
     (
@@ -34,14 +33,11 @@ const ASYNCPG_NOT_YET: NotYet = &[
     ("types", "`timestamp` is answered as timestamptz"),
     ("lists", "`= ANY($1)` without a cast is no list"),
     ("cursors", "MOVE does not know the portals of the protocol"),
-    ("refusals", "FROM and WHERE are taken as names of tables"),
 ];
 
 const SQLALCHEMY_NOT_YET: NotYet = &[
     ("inspecting", "`varchar(n)` is answered as text"),
     ("reflecting", "`jsonb` is answered as json"),
-    ("orm_with_psycopg", "NULL parameters in rows of VALUES"),
-    ("bulk_inserts", "NULL parameters in rows of VALUES"),
     ("types", "`timestamp` is answered as timestamptz"),
     (
         "identities_and_defaults",
