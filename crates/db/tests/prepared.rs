@@ -160,3 +160,18 @@ async fn a_parameter_is_answered_in_the_type_that_the_client_stated() {
         assert_eq!(found, [given], "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_parameter_of_a_digest_is_a_whole_number() {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    let session = &mut session;
+    let create = "CREATE TABLE t (h Uint64, u Uint64, PRIMARY KEY (h, u))";
+    rows(session, create, &[]).await;
+    let upsert = "UPSERT INTO t VALUES (Digest::NumericHash($1), $1)";
+    let prepared = prepare(session, upsert).await;
+    assert_eq!(prepared.parameters(), [Type::Uint64]);
+    rows(session, upsert, &[Value::Uint64(1001)]).await;
+    let found = "SELECT u FROM t WHERE h = Digest::NumericHash($1) AND u = $1";
+    let found = rows(session, found, &[Value::Uint64(1001)]).await;
+    assert_eq!(found, [[Value::Uint64(1001)]]);
+}

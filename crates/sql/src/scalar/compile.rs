@@ -329,8 +329,7 @@ impl<'s> Scope<'s> {
             let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) = argument else {
                 return Ok(None);
             };
-            let hint = hint.filter(|_| called.takes_the_type_of_its_result());
-            match self.compile(expr, hint)? {
+            match self.compile(expr, called.argument_hint(hint))? {
                 Some(argument) => arguments.push(argument),
                 None => return Ok(None),
             }

@@ -1,6 +1,6 @@
 //! The functions that are worked out row by row.
 
-use keys::digest::{DigestFunction, Output};
+use keys::digest::{Argument, DigestFunction, Output};
 use keys::{Type, Value, hash_values};
 use syntax::ast;
 
@@ -59,9 +59,16 @@ impl Function {
         !matches!(self, Self::RandomUuid | Self::NextValue | Self::SetValue)
     }
 
-    /// Whether an untyped argument has the type of what the function answers.
-    pub(super) fn takes_the_type_of_its_result(self) -> bool {
-        matches!(self, Self::Coalesce | Self::Greatest | Self::Least)
+    /// The type of an untyped argument, if the result is to be of type `wanted`.
+    pub(super) fn argument_hint(self, wanted: Option<Type>) -> Option<Type> {
+        match self {
+            Self::Coalesce | Self::Greatest | Self::Least => wanted,
+            Self::Digest(function) => match function.arguments() {
+                [Argument::Uint64, ..] => Some(Type::Uint64),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Whether it can be called with these.
