@@ -64,7 +64,7 @@ pub use session::{
     Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Reply, ReplyRows, Session,
     TransactionState,
 };
-pub use sql::{Column, Prepared, Progress, ResultColumn, Schema, Table};
+pub use sql::{Column, Prepared, Progress, ResultColumn, Schema, Table, list_elements};
 pub use syntax::Statement;
 pub use transaction::Transaction;
 pub use txn::{

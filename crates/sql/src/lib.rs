@@ -43,7 +43,7 @@ pub use index::Progress;
 pub use modify::{delete_row, insert_row, replace_row};
 pub use options::{ReadReplicas, TableOptions, Ttl};
 pub use prepare::Prepared;
-pub use query::{ResultColumn, list_parameters};
+pub use query::{ResultColumn, list_elements, list_parameters};
 pub use schema::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, Index, NAME_CHARS_MAX, Schema};
 pub use sequence::{Definition, Sequence, Standing};
 pub use system::{Personal, configured, personalise, postgres_type, sleeps};

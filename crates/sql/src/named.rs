@@ -308,6 +308,9 @@ pub fn bind(
     statement: &Statement,
     parameters: &[Value],
 ) -> Result<Option<(Statement, Vec<Value>)>> {
+    if statement.declared.is_empty() {
+        return Ok(None);
+    }
     let mut lists = Vec::with_capacity(statement.declared.len());
     let mut all = parameters.to_vec();
     for (index, declare) in statement.declared.iter().enumerate() {

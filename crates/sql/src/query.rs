@@ -55,12 +55,12 @@ mod views;
 mod yql;
 mod yql_functions;
 
-pub(crate) use columns::{TYPE_KEY, append, builder, data_type};
+pub(crate) use columns::{TYPE_KEY, data_type};
 pub(crate) use explain::PlanNode;
+pub(crate) use functions::row_by_row;
 pub use list_parameters::list_parameters;
+pub use lists::elements as list_elements;
 pub(crate) use planned::{PlannedQuery, QueryRows};
-pub(crate) use provider::external;
 pub(crate) use queries::Queries;
-pub(crate) use results::{kind_of, plain, value_or_null};
 pub use titles::ResultColumn;
 pub(crate) use titles::title;

@@ -162,6 +162,43 @@ impl Hash for Function {
     }
 }
 
+/// Calls a function for each row of its arguments, or once if they are the same for all.
+pub(crate) fn row_by_row(
+    call: ScalarFunctionArgs,
+    output: impl Fn(&[Type]) -> Type,
+    body: impl Fn(&[Value]) -> Result<Value>,
+) -> DataFusionResult<ColumnarValue> {
+    let scalar = call
+        .args
+        .iter()
+        .all(|one| matches!(one, ColumnarValue::Scalar(_)));
+    let rows = if scalar { 1 } else { call.number_rows };
+    let kinds: Vec<Type> = call
+        .arg_fields
+        .iter()
+        .map(|field| results::kind_of(field))
+        .collect();
+    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(call.args.len());
+    for (argument, kind) in call.args.into_iter().zip(&kinds) {
+        arrays.push(results::plain(&argument.into_array(rows)?, *kind).map_err(external)?);
+    }
+    let output = output(&kinds);
+    let mut column = builder(output, rows);
+    for row in 0..rows {
+        let mut values = Vec::with_capacity(arrays.len());
+        for (array, kind) in arrays.iter().zip(&kinds) {
+            values.push(results::value_or_null(array, row, *kind).map_err(external)?);
+        }
+        let value = body(&values).map_err(external)?;
+        append(column.as_mut(), output, &value).map_err(external)?;
+    }
+    let array = column.finish();
+    Ok(match scalar {
+        true => ColumnarValue::Scalar(datafusion::scalar::ScalarValue::try_from_array(&array, 0)?),
+        false => ColumnarValue::Array(array),
+    })
+}
+
 impl ScalarUDFImpl for Function {
     fn name(&self) -> &str {
         &self.name
@@ -178,36 +215,7 @@ impl ScalarUDFImpl for Function {
     }
 
     fn invoke_with_args(&self, call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
-        let scalar = call
-            .args
-            .iter()
-            .all(|one| matches!(one, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { call.number_rows };
-        let kinds: Vec<Type> = call
-            .arg_fields
-            .iter()
-            .map(|field| results::kind_of(field))
-            .collect();
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(call.args.len());
-        for (argument, kind) in call.args.into_iter().zip(&kinds) {
-            arrays.push(results::plain(&argument.into_array(rows)?, *kind).map_err(external)?);
-        }
-        let output = self.body.output(&kinds);
-        let mut column = builder(output, rows);
-        for row in 0..rows {
-            let mut values = Vec::with_capacity(arrays.len());
-            for (array, kind) in arrays.iter().zip(&kinds) {
-                values.push(results::value_or_null(array, row, *kind).map_err(external)?);
-            }
-            let value = self.body.call(&values).map_err(external)?;
-            append(column.as_mut(), output, &value).map_err(external)?;
-        }
-        let array = column.finish();
-        Ok(match scalar {
-            true => {
-                ColumnarValue::Scalar(datafusion::scalar::ScalarValue::try_from_array(&array, 0)?)
-            }
-            false => ColumnarValue::Array(array),
-        })
+        let output = |kinds: &[Type]| self.body.output(kinds);
+        row_by_row(call, output, |values| self.body.call(values))
     }
 }

@@ -68,7 +68,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The elements of a list without lists in it, from its text; `None` for NULL.
-pub(crate) fn elements(written: &str) -> Option<Vec<Option<String>>> {
+pub fn elements(written: &str) -> Option<Vec<Option<String>>> {
     let inside = written.trim().strip_prefix('{')?.strip_suffix('}')?;
     let mut elements = Vec::new();
     let mut element = String::new();
@@ -102,6 +102,25 @@ pub(crate) fn elements(written: &str) -> Option<Vec<Option<String>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_are_read_as_they_are_written() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(elements("{}"), Some(vec![]));
+        let written = r#"{a,"b c",null,"NULL","d\"e\\",""}"#;
+        let read = [
+            some("a"),
+            some("b c"),
+            None,
+            some("NULL"),
+            some("d\"e\\"),
+            some(""),
+        ];
+        assert_eq!(elements(written), Some(read.to_vec()));
+        for wrong in ["", "{", "a", "{{1},{2}}", "{a\\"] {
+            assert_eq!(elements(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn elements_are_quoted_where_they_must() {

@@ -10,20 +10,18 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result as DataFusionResult;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
-use datafusion::scalar::ScalarValue;
 use keys::{Type, Value};
 use txn::Store;
 
 use super::objects::Objects;
-use crate::query::{append, builder, data_type, external, plain, value_or_null};
-use crate::{Catalog, query};
+use crate::Catalog;
+use crate::query::{data_type, row_by_row};
 
 /// Every function of ours over system tables.
 pub(crate) fn all(catalog: &Arc<Catalog>, store: &Arc<Store>) -> Vec<Arc<ScalarUDF>> {
@@ -157,38 +155,14 @@ impl ScalarUDFImpl for Function {
     }
 
     fn invoke_with_args(&self, call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
-        let scalar = call
-            .args
-            .iter()
-            .all(|one| matches!(one, ColumnarValue::Scalar(_)));
-        let rows = if scalar { 1 } else { call.number_rows };
-        let kinds: Vec<Type> = call
-            .arg_fields
-            .iter()
-            .map(|field| query::kind_of(field))
-            .collect();
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(call.args.len());
-        for (argument, kind) in call.args.into_iter().zip(&kinds) {
-            arrays.push(plain(&argument.into_array(rows)?, *kind).map_err(external)?);
-        }
         let objects = OnceLock::new();
-        let mut column = builder(self.output, rows);
-        for row in 0..rows {
-            let mut values = Vec::with_capacity(arrays.len());
-            for (array, kind) in arrays.iter().zip(&kinds) {
-                values.push(value_or_null(array, row, *kind).map_err(external)?);
-            }
-            let value = (self.body)(&Call {
+        let answer = |values: &[Value]| {
+            Ok((self.body)(&Call {
                 world: &self.world,
                 objects: &objects,
-                values: &values,
-            });
-            append(column.as_mut(), self.output, &value).map_err(external)?;
-        }
-        let array = column.finish();
-        Ok(match scalar {
-            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?),
-            false => ColumnarValue::Array(array),
-        })
+                values,
+            }))
+        };
+        row_by_row(call, |_| self.output, answer)
     }
 }

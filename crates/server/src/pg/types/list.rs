@@ -31,7 +31,7 @@ pub(super) fn encode(value: &Value, kind: Type, out: &mut BytesMut) -> Result<()
     let Value::Utf8(written) = value else {
         return Ok(());
     };
-    let elements = elements(written).ok_or_else(|| Error::OutOfRange {
+    let elements = db::list_elements(written).ok_or_else(|| Error::OutOfRange {
         value: written.to_string(),
         kind,
     })?;
@@ -119,59 +119,9 @@ fn spelled(element: &[u8], of: u32) -> Result<String> {
     Ok(format!("\"{escaped}\""))
 }
 
-/// The elements of a list without lists in it; `None` for NULL.
-fn elements(written: &str) -> Option<Vec<Option<String>>> {
-    let inside = written.strip_prefix('{')?.strip_suffix('}')?;
-    let mut elements = Vec::new();
-    let mut element = String::new();
-    let mut quoted = false;
-    let mut was_quoted = false;
-    let mut letters = inside.chars();
-    let finish =
-        |element: String, was_quoted: bool| (was_quoted || element != "NULL").then_some(element);
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' => {
-                quoted = !quoted;
-                was_quoted = true;
-            }
-            '\\' => element.push(letters.next()?),
-            '{' | '}' if !quoted => return None,
-            ',' if !quoted => {
-                elements.push(finish(std::mem::take(&mut element), was_quoted));
-                was_quoted = false;
-            }
-            other => element.push(other),
-        }
-    }
-    if !inside.is_empty() {
-        elements.push(finish(element, was_quoted));
-    }
-    Some(elements)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn elements_are_read_as_they_are_written() {
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(elements("{}"), Some(vec![]));
-        assert_eq!(
-            elements(r#"{a,"b c",NULL,"NULL","d\"e\\",""}"#),
-            Some(vec![
-                some("a"),
-                some("b c"),
-                None,
-                some("NULL"),
-                some("d\"e\\"),
-                some("")
-            ])
-        );
-        assert_eq!(elements("{{1}}"), None);
-        assert_eq!(elements("1 2"), None);
-    }
 
     #[test]
     fn a_list_comes_back() {
