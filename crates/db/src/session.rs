@@ -22,6 +22,7 @@ mod copy;
 mod cursors;
 mod error;
 mod explain;
+mod instant;
 mod notices;
 mod set;
 mod settings;
@@ -317,7 +318,7 @@ impl Session {
         }
         match kind {
             Asks::Begin(modes) => {
-                let default = self.settings.is_on("default_transaction_read_only");
+                let default = self.settings.often().read_only;
                 self.begin(read_only(modes).unwrap_or(default))
             }
             Asks::Commit { .. } => self.commit().await,
@@ -403,7 +404,7 @@ impl Session {
         }
         if !matches!(statement.kind, Asks::Query(_))
             && self.transaction.is_none()
-            && self.settings.is_on("default_transaction_read_only")
+            && self.settings.often().read_only
         {
             return Err(SessionError::ReadOnly.into());
         }
@@ -426,7 +427,7 @@ impl Session {
                 }
             }
         }
-        let fast = self.settings.is_on("enable_fast_path");
+        let fast = self.settings.often().fast_path;
         let is_query = matches!(statement.kind, Asks::Query(_));
         if let Some(open) = &mut self.transaction {
             if open.read_only && !is_query {
@@ -494,11 +495,9 @@ impl Session {
 
     /// Commits, without holding up the thread's other work while the disk syncs.
     async fn finish(&self, transaction: txn::Transaction) -> Result<Committed> {
-        let asked = self.settings.get("synchronous_commit");
-        let durability = if asked == Some("off") {
-            Durability::Buffered
-        } else {
-            Durability::Synced
+        let durability = match self.settings.often().synced {
+            true => Durability::Synced,
+            false => Durability::Buffered,
         };
         Ok(transaction.commit_later(durability).await?)
     }

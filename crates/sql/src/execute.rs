@@ -81,9 +81,22 @@ impl AnswerRows {
     /// Some more of them; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
         match &mut self.source {
+            Source::Query(rows) => rows.next().await,
+            _ => self.next_at_once(),
+        }
+    }
+
+    /// Whether nobody has to wait for them.
+    pub fn is_at_once(&self) -> bool {
+        !matches!(self.source, Source::Query(_))
+    }
+
+    /// Some more of them without waiting; `None` at the end, and where one would have to wait.
+    pub fn next_at_once(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
+        match &mut self.source {
             Source::Ready(rows) => rows.take().map(Ok),
             Source::Fast(rows) => rows.next(),
-            Source::Query(rows) => rows.next().await,
+            Source::Query(_) => None,
         }
     }
 }
@@ -299,15 +312,8 @@ impl Executor {
         parameters: &[Value],
         fast: bool,
     ) -> Result<AnswerRows> {
-        if let Plan::Read(plan) = prepared.plan()
-            && fast
-            && let Some(rows) = plan.run(&reader, self.given(parameters))?
-        {
-            return Ok(AnswerRows {
-                columns: Arc::clone(&plan.columns),
-                source: Source::Fast(Box::new(rows)),
-                command: "SELECT",
-            });
+        if fast && let Some(rows) = self.read_by_key(&reader, prepared, parameters)? {
+            return Ok(rows);
         }
         let rows = match (prepared.query(), &prepared.statement().kind) {
             (Some(query), _) => query.run(reader, self.given(parameters)).await?,
@@ -322,6 +328,36 @@ impl Executor {
             source: Source::Query(rows),
             command: "SELECT",
         })
+    }
+
+    /// Begins a read by key that is made for the tables as they are now; `None` if it is anything else.
+    pub fn read_at_once(
+        &self,
+        reader: Reader,
+        prepared: &Prepared,
+        parameters: &[Value],
+    ) -> Result<Option<AnswerRows>> {
+        match prepared.is_of(self.catalog().generation()) {
+            true => self.read_by_key(&reader, prepared, parameters),
+            false => Ok(None),
+        }
+    }
+
+    fn read_by_key(
+        &self,
+        reader: &Reader,
+        prepared: &Prepared,
+        parameters: &[Value],
+    ) -> Result<Option<AnswerRows>> {
+        let Plan::Read(plan) = prepared.plan() else {
+            return Ok(None);
+        };
+        let rows = plan.run(reader, self.given(parameters))?;
+        Ok(rows.map(|rows| AnswerRows {
+            columns: Arc::clone(&plan.columns),
+            source: Source::Fast(Box::new(rows)),
+            command: "SELECT",
+        }))
     }
 
     /// Runs a query through DataFusion, so that its rows come as they are sent.

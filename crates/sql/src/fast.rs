@@ -11,6 +11,7 @@
 
 mod filter;
 mod path;
+mod pick;
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use syntax::ast;
 use txn::{Direction, Reader};
 
 use filter::plain_column;
-pub(crate) use path::{Path, PathRows};
+pub(crate) use path::{Keys, Path, PathRows};
+use pick::Pick;
 
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
@@ -35,6 +37,8 @@ pub(crate) struct ReadPlan {
     pub(crate) path: Path,
     /// Positions of the columns to answer with.
     projection: Vec<usize>,
+    /// How to take them from stored rows, if nothing else of a row is looked at.
+    pick: Option<Pick>,
     pub(crate) columns: Arc<[ResultColumn]>,
     pub(crate) direction: Direction,
     pub(crate) limit: Option<Scalar>,
@@ -80,9 +84,12 @@ impl ReadPlan {
             return Ok(None);
         };
         let parameters = std::mem::take(&mut scope.parameters);
+        let whole = path.reads_rows() && path.filter.is_exact();
+        let pick = whole.then(|| Pick::new(schema, &projection));
         let plan = Self {
             path,
             projection,
+            pick,
             columns,
             direction,
             limit,
@@ -111,12 +118,18 @@ impl ReadPlan {
         else {
             return Ok(None);
         };
-        let Some(rows) = self.path.find(reader, given, self.direction)? else {
+        let Some(keys) = self.path.keys(reader.at(), given)? else {
             return Ok(None);
+        };
+        let rows = self.path.read(keys, reader.clone(), self.direction);
+        // Where the keys say it all, nobody asks for the parameters again.
+        let parameters = match self.path.filter.is_exact() {
+            true => Box::default(),
+            false => given.parameters.into(),
         };
         Ok(Some(FastRows {
             plan: Arc::clone(self),
-            parameters: given.parameters.into(),
+            parameters,
             now_us: given.now_us,
             rows,
             left,
@@ -148,23 +161,44 @@ pub(crate) struct FastRows {
 impl FastRows {
     /// Some more rows; none at the end.
     pub(crate) fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
-        let given = Given {
-            parameters: &self.parameters,
-            ..Given::at(self.now_us)
-        };
         let mut rows = Vec::new();
         while self.left > 0 && rows.len() < BATCH_ROWS {
-            match self.rows.next(&self.plan.path, given) {
+            match self.next_row() {
                 Ok(None) => break,
-                Ok(Some(_)) if self.skip > 0 => self.skip -= 1,
                 Ok(Some(row)) => {
                     self.left -= 1;
-                    rows.push(self.plan.project(row));
+                    rows.push(row);
                 }
                 Err(error) => return Some(Err(error)),
             }
         }
         (!rows.is_empty()).then_some(Ok(rows))
+    }
+
+    /// The next row that is answered.
+    fn next_row(&mut self) -> Result<Option<Vec<Value>>> {
+        let plan = &self.plan;
+        if let Some(pick) = &plan.pick {
+            while let Some((key, row)) = self.rows.next_stored(&plan.path)? {
+                if self.skip == 0 {
+                    let schema = plan.path.table.schema();
+                    return pick.row(schema, &key, &row).map(Some);
+                }
+                self.skip -= 1;
+            }
+            return Ok(None);
+        }
+        let given = Given {
+            parameters: &self.parameters,
+            ..Given::at(self.now_us)
+        };
+        while let Some(row) = self.rows.next(&plan.path, given)? {
+            if self.skip == 0 {
+                return Ok(Some(plan.project(row)));
+            }
+            self.skip -= 1;
+        }
+        Ok(None)
     }
 }
 

@@ -143,6 +143,11 @@ impl Prepared {
         matches!(self.inner.plan, Plan::Read(_))
     }
 
+    /// Whether it was made for the tables of this generation.
+    pub(crate) fn is_of(&self, generation: u64) -> bool {
+        self.inner.generation == generation
+    }
+
     /// What EXPLAIN is to explain, if that is what it is.
     pub fn explained(&self) -> Option<&Self> {
         match &self.inner.plan {
@@ -247,7 +252,7 @@ impl Executor {
             inner.statement.kind,
             Kind::Query(_) | Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Explain(_)
         );
-        if !tables || inner.generation == self.catalog().generation() {
+        if !tables || prepared.is_of(self.catalog().generation()) {
             return Ok(None);
         }
         let statement = Arc::clone(&inner.statement);

@@ -20,6 +20,9 @@
 //! transaction that commits has read what is still true when it commits, the result is as if they had
 //! run one after another in the order of their timestamps.
 //!
+//! Who is going to change a row can claim it first ([`claims`]): the claims of one row come one after
+//! another, and each then sees what the one before it wrote, so a hot row is no reason to be refused.
+//!
 //! # How a commit becomes durable
 //! Commits line up ([`queue`]), and the first in line writes a whole group as one batch with one sync
 //! ([`commit`]). If a transaction's rows lie in several engines it takes the two steps of [`across`].
@@ -31,6 +34,7 @@
 
 mod across;
 mod active;
+mod claims;
 mod collect;
 mod commit;
 mod cuts;

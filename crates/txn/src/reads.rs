@@ -86,6 +86,26 @@ impl Reads {
         self.points.get(&table)?.get(key)
     }
 
+    /// Forgets that `key` was read. Not if ranges were read as well, which may hold it.
+    pub(crate) fn forget(&mut self, table: TableId, key: &[u8]) -> bool {
+        if !self.ranges.is_empty() {
+            return false;
+        }
+        let points = self.points.get_mut(&table);
+        if points.and_then(|points| points.remove(key)).is_some() {
+            self.point_count -= 1;
+        }
+        true
+    }
+
+    /// The keys that were read one by one, with what was found there.
+    pub(crate) fn points(&self) -> impl Iterator<Item = (TableId, Bytes, Found)> {
+        self.points.iter().flat_map(|(table, keys)| {
+            let keys = keys.iter();
+            keys.map(|(key, found)| (*table, key.clone(), found.clone()))
+        })
+    }
+
     fn widen_points(&mut self) {
         self.point_count = 0;
         for (table, points) in std::mem::take(&mut self.points) {

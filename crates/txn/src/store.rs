@@ -16,6 +16,7 @@ use storage::{Batch, Bytes, Direction, Durability, EngineId, KeyRange, Placement
 
 use crate::across::{Fatality, Immortal, Unresolved};
 use crate::active::Active;
+use crate::claims::Claims;
 use crate::collect::Graveyard;
 use crate::commit::Request;
 use crate::engines::{Engines, Slot};
@@ -86,6 +87,7 @@ pub struct Store {
     pub(crate) engines: Engines,
     pub(crate) epochs: Epochs,
     pub(crate) active: Arc<Active>,
+    pub(crate) claims: Arc<Claims>,
     pub(crate) history: History,
     pub(crate) stamps: Stamps,
     pub(crate) ingest_rows_min: usize,
@@ -145,6 +147,7 @@ impl Store {
             engines: Engines::default(),
             epochs: Epochs::default(),
             active: Arc::default(),
+            claims: Arc::default(),
             history: History::new(history_bytes_max),
             stamps: Stamps::default(),
             ingest_rows_min,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
 use storage::{Bytes, Direction, Durability, KeyRange};
 
+use crate::claims::Held;
 use crate::commit::{Request, Write};
 use crate::epochs::Expected;
 use crate::footprint::Touch;
@@ -22,6 +23,8 @@ pub struct Transaction {
     view: Arc<View>,
     writes: Writes,
     epochs: Expected,
+    /// The rows it claimed, if any.
+    held: Option<Held>,
 }
 
 /// A commit that happened.
@@ -46,6 +49,7 @@ impl Transaction {
             view,
             writes: Writes::default(),
             epochs: Expected::default(),
+            held: None,
         }
     }
 
@@ -68,6 +72,19 @@ impl Transaction {
     /// Writes that follow do not show in a scan that has begun.
     pub fn scan(&self, table: TableId, range: &KeyRange, direction: Direction) -> Result<Scan> {
         self.reader().scan(table, range, direction)
+    }
+
+    /// Says that this transaction is going to read a row and change it. Waits until those that said
+    /// so before have ended, and moves the snapshot forward to see what they wrote, if nothing else
+    /// that was read changed meanwhile. An [`Error::Conflict`] means that something did.
+    pub async fn claim(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        if self.writes.get(table, key).is_some() {
+            return Ok(());
+        }
+        let claims = &self.view.store().claims;
+        let held = self.held.get_or_insert_with(|| Held::nothing(claims));
+        held.claim(table, key).await;
+        View::catch_up(&mut self.view, table, key)
     }
 
     /// Writes a row, whether or not there is one. Reads nothing and so never conflicts.

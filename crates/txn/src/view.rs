@@ -96,6 +96,21 @@ impl View {
 
     /// The row under `key`, if there was one at the snapshot.
     pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
+        match self.found(table, key).flatten() {
+            Some(version) if version.at <= self.at() => Ok(version.row),
+            _ => self.get_anew(table, key),
+        }
+    }
+
+    /// The newest version that a read of `key` found before, if there was one.
+    fn found(&self, table: TableId, key: &[u8]) -> Option<Found> {
+        match &self.state.lock().tracking {
+            Tracking::On(reads) => reads.found(table, key).cloned(),
+            Tracking::Off | Tracking::Ended => None,
+        }
+    }
+
+    fn get_anew(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
         let started = self.start_clock();
         let (partition, slot) = self.locate(table, key)?;
         let newest = self.store.newest_version(&slot, table, key)?;
@@ -123,6 +138,66 @@ impl View {
             Tracking::Ended => return Err(Error::Ended),
         }
         Ok(row)
+    }
+
+    /// Reads a row that is about to be changed. If it was changed after the snapshot, the snapshot
+    /// moves forward to see that; an error if something else that was read changed too.
+    pub(crate) fn catch_up(this: &mut Arc<Self>, table: TableId, key: &[u8]) -> Result<()> {
+        if let Some(found) = this.found(table, key) {
+            return this.check_current(table, key, &found);
+        }
+        this.get_anew(table, key)?;
+        let newest = this.found(table, key).flatten();
+        if newest.is_none_or(|version| version.at <= this.at()) {
+            return Ok(());
+        }
+        // Who still reads at the snapshot keeps it there, and the commit will be refused.
+        match Arc::get_mut(this) {
+            Some(view) => view.move_forward(table, key),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the snapshot to what is committed now, forgetting that `key` was read. Nothing happens
+    /// if ranges were read: nobody could tell cheaply whether they changed.
+    fn move_forward(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        // First the new snapshot, then the look at what was read: what is found unchanged then is
+        // what the new snapshot sees.
+        let later = self.store.active.read();
+        let state = self.state.get_mut();
+        let Tracking::On(reads) = &mut state.tracking else {
+            return Err(Error::Ended);
+        };
+        if !reads.forget(table, key) {
+            return Ok(());
+        }
+        let points: Vec<_> = reads.points().collect();
+        for (table, key, found) in points {
+            self.check_current(table, &key, &found)?;
+        }
+        self.reading = later;
+        Ok(())
+    }
+
+    /// An error if a row is no longer what a read of it found.
+    fn check_current(&self, table: TableId, key: &[u8], found: &Found) -> Result<()> {
+        let (_, slot) = self.locate(table, key)?;
+        let newest = self.store.newest_version(&slot, table, key)?;
+        let current = match (found, &newest) {
+            (Some(found), Some(newest)) => found.at == newest.at,
+            // A tombstone may have been collected since.
+            (Some(found), None) => found.row.is_none(),
+            (None, newest) => newest.is_none(),
+        };
+        match current {
+            true => Ok(()),
+            false => Err(Error::Conflict {
+                table,
+                key: Bytes::copy_from_slice(key),
+                changed: newest.map_or(self.store.active.watermark(), |newest| newest.at),
+                snapshot: self.at(),
+            }),
+        }
     }
 
     /// Reads at this snapshot, from any thread.

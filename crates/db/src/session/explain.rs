@@ -18,7 +18,7 @@ impl Session {
     ) -> Result<Reply> {
         let database = Arc::clone(&self.database);
         let executor = database.executor();
-        let fast = self.settings.is_on("enable_fast_path");
+        let fast = self.settings.often().fast_path;
         let reader = match &self.transaction {
             Some(open) => open.inner.reader(),
             None => database.store.view().reader(),
@@ -50,7 +50,7 @@ impl Session {
         inner: &Prepared,
         parameters: &[Value],
     ) -> Result<(u64, Touched)> {
-        let fast = self.settings.is_on("enable_fast_path");
+        let fast = self.settings.often().fast_path;
         let is_query = matches!(inner.statement().kind, Asks::Query(_));
         if let Some(open) = &mut self.transaction {
             if open.read_only && !is_query {
@@ -71,7 +71,7 @@ impl Session {
             let rows = count(Answer::Rows(rows)).await?;
             return Ok((rows, Touched::Read(reader.partitions().len())));
         }
-        if self.settings.is_on("default_transaction_read_only") {
+        if self.settings.often().read_only {
             return Err(SessionError::ReadOnly.into());
         }
         let mut transaction = self.database.store.begin();

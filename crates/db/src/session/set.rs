@@ -29,7 +29,7 @@ impl Session {
                 if let Some(open) = &mut self.transaction
                     && name == "transaction_read_only"
                 {
-                    open.read_only = self.settings.is_on("transaction_read_only");
+                    open.read_only = self.settings.get("transaction_read_only") == Some("on");
                 }
             }
             Set::Transaction { session, modes } => {
@@ -72,7 +72,7 @@ impl Session {
                 .collect(),
             "transaction_read_only" => {
                 let open = self.transaction.as_ref().map(|open| open.read_only);
-                let default = self.settings.is_on("default_transaction_read_only");
+                let default = self.settings.often().read_only;
                 let on = open.unwrap_or(default);
                 vec![vec![text(if on { "on" } else { "off" })]]
             }

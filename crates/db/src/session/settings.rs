@@ -10,8 +10,10 @@
 //! PostgreSQL. Settings that would change how values look, and cannot be served, are refused.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::SessionError;
+use super::time::duration;
 use crate::Result;
 
 /// Settings that are told to the client when they change, as PostgreSQL spells them.
@@ -87,6 +89,20 @@ pub(super) struct Settings {
     told: Vec<String>,
     /// Whether something may have changed since.
     touched: bool,
+    often: Often,
+}
+
+/// What every statement asks, worked out when it changes and not when it is asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Often {
+    /// Whether statements may be run without DataFusion.
+    pub(super) fast_path: bool,
+    /// Whether transactions only read unless they say otherwise.
+    pub(super) read_only: bool,
+    /// Whether a commit waits until the disk has it.
+    pub(super) synced: bool,
+    /// How long a statement may take, if there is a limit.
+    pub(super) timeout: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -103,13 +119,16 @@ impl Default for Settings {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let values: BTreeMap<_, _> = defaults.collect();
-        Self {
+        let mut settings = Self {
             initial: values.clone(),
             values,
             changes: BTreeMap::new(),
             told: Vec::new(),
             touched: true,
-        }
+            often: Often::default(),
+        };
+        settings.read_often();
+        settings
     }
 }
 
@@ -137,8 +156,20 @@ impl Settings {
         self.values.get(name).map(String::as_str)
     }
 
-    pub(super) fn is_on(&self, name: &str) -> bool {
-        self.get(name) == Some("on")
+    /// What every statement asks.
+    pub(super) fn often(&self) -> Often {
+        self.often
+    }
+
+    fn read_often(&mut self) {
+        let is = |name: &str, value: &str| self.get(name) == Some(value);
+        let timeout = self.get("statement_timeout").and_then(duration);
+        self.often = Often {
+            fast_path: is("enable_fast_path", "on"),
+            read_only: is("default_transaction_read_only", "on"),
+            synced: !is("synchronous_commit", "off"),
+            timeout: timeout.filter(|length| !length.is_zero()),
+        };
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -258,6 +289,7 @@ impl Settings {
             Some(value) => self.values.insert(name.to_owned(), value),
             None => self.values.remove(name),
         };
+        self.read_often();
     }
 }
 

@@ -53,8 +53,7 @@ impl Session {
         if ends(kind) {
             return None;
         }
-        let length = duration(self.settings.get("statement_timeout")?)?;
-        Limit::new(length).filter(|_| !length.is_zero())
+        self.settings.often().timeout.and_then(Limit::new)
     }
 }
 

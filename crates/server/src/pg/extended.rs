@@ -23,6 +23,7 @@ use pgwire::messages::extendedquery::{
 };
 use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::yield_now;
 
 use super::backend::{Formats, put, put_columns, put_done, put_notices, put_parameters, put_row};
 use super::channel::Channel;
@@ -72,6 +73,8 @@ enum Run {
 struct Cursor {
     rows: ReplyRows,
     ready: vec::IntoIter<Row>,
+    /// Whether some were read already.
+    begun: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -244,24 +247,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if !self.channel.sync_is_next() {
                 self.session.begin_block();
             }
-            let work = self.session.copy(prepared);
-            if let Some(copy) = guarded(&mut self.channel, &self.cancel, work).await?? {
-                portal.run = Run::After;
-                return self.copy(copy).await;
-            }
-            let work = self.session.execute(prepared, &portal.parameters);
-            let reply = guarded(&mut self.channel, &self.cancel, work).await??;
-            put_notices(&mut self.channel.out, self.session.take_notices());
-            match reply {
-                Reply::Done { command, rows } => {
-                    put_done(&mut self.channel.out, command, rows);
+            if let Some(rows) = self.session.read_at_once(prepared, &portal.parameters) {
+                portal.run = Run::Rows(Cursor::new(rows?));
+            } else {
+                let work = self.session.copy(prepared);
+                if let Some(copy) = guarded(&mut self.channel, &self.cancel, work).await?? {
                     portal.run = Run::After;
-                    self.forget_after(command);
-                    return Ok(());
+                    return self.copy(copy).await;
                 }
-                Reply::Rows(rows) => {
-                    let ready = Vec::new().into_iter();
-                    portal.run = Run::Rows(Cursor { rows, ready });
+                let work = self.session.execute(prepared, &portal.parameters);
+                let reply = guarded(&mut self.channel, &self.cancel, work).await??;
+                put_notices(&mut self.channel.out, self.session.take_notices());
+                match reply {
+                    Reply::Done { command, rows } => {
+                        put_done(&mut self.channel.out, command, rows);
+                        portal.run = Run::After;
+                        self.forget_after(command);
+                        return Ok(());
+                    }
+                    Reply::Rows(rows) => portal.run = Run::Rows(Cursor::new(rows)),
                 }
             }
         }
@@ -324,6 +328,11 @@ impl Statement {
 }
 
 impl Cursor {
+    fn new(rows: ReplyRows) -> Self {
+        let (ready, begun) = (Vec::new().into_iter(), false);
+        Self { rows, ready, begun }
+    }
+
     async fn next<S>(
         &mut self,
         channel: &mut Channel<S>,
@@ -336,7 +345,18 @@ impl Cursor {
             if let Some(row) = self.ready.next() {
                 return Ok(Some(row));
             }
-            match guarded(channel, cancel, self.rows.next()).await? {
+            let begun = std::mem::replace(&mut self.begun, true);
+            let batch = match self.rows.is_at_once() {
+                true => {
+                    if begun {
+                        // Others have their turn between batches, and a cancel request is heard.
+                        guarded(channel, cancel, yield_now()).await?;
+                    }
+                    self.rows.next_at_once()
+                }
+                false => guarded(channel, cancel, self.rows.next()).await?,
+            };
+            match batch {
                 Some(batch) => self.ready = batch?.into_iter(),
                 None => return Ok(None),
             }

@@ -182,6 +182,11 @@ impl KeyFilter {
         Ok(true)
     }
 
+    /// Whether every row of the ranges qualifies.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// The columns that are looked at row by row.
     pub(crate) fn rest_columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use keys::Value;
 use syntax::ast;
-use txn::{Direction, KeyRange, Reader, Scan};
+use txn::{Bytes, Direction, KeyRange, Reader, Scan, Timestamp};
 
-use super::filter::{KeyFilter, Keys};
+use super::filter::KeyFilter;
+pub(crate) use super::filter::Keys;
 use crate::access::{Access, AccessKind, Target};
 use crate::index::IndexTable;
 use crate::scalar::{Given, Scope};
@@ -90,6 +91,11 @@ impl Path {
         }
     }
 
+    /// Whether the table's own rows are read, and not what an index knows of them.
+    pub(crate) fn reads_rows(&self) -> bool {
+        self.index.is_none() || !self.covered
+    }
+
     /// How the rows are found with these values, as far as they are there. `None` if these parameters,
     /// or this snapshot, take DataFusion.
     pub(crate) fn access(&self, reader: &Reader, given: Given<'_>) -> Result<Option<Access>> {
@@ -112,44 +118,32 @@ impl Path {
         }
     }
 
-    /// Begins to read. `None` if these parameters, or this snapshot, take DataFusion.
-    pub(crate) fn find(
-        &self,
-        reader: &Reader,
-        given: Given<'_>,
-        direction: Direction,
-    ) -> Result<Option<PathRows>> {
-        if let Some(index) = &self.index
-            && reader.at() < index.since
-        {
-            return Ok(None);
+    /// The keys to read. `None` if these parameters, or a snapshot at this time, take DataFusion.
+    pub(crate) fn keys(&self, at: Timestamp, given: Given<'_>) -> Result<Option<Keys>> {
+        match &self.index {
+            Some(index) if at < index.since => Ok(None),
+            _ => self.filter.bind(given),
         }
-        let Some(keys) = self.filter.bind(given)? else {
-            return Ok(None);
-        };
-        let mut ranges: VecDeque<KeyRange> = match keys {
-            Keys::Point(key) if self.index.is_none() => {
-                return Ok(Some(PathRows {
-                    point: Some(key),
-                    ranges: VecDeque::new(),
-                    scan: None,
-                    reader: reader.clone(),
-                    direction,
-                }));
-            }
-            Keys::Point(key) => [KeyRange::point(&key)].into(),
-            Keys::Ranges(ranges) => ranges.into(),
-        };
+    }
+
+    /// Begins to read these keys.
+    pub(crate) fn read(&self, keys: Keys, reader: Reader, direction: Direction) -> PathRows {
+        let (mut point, mut ranges) = (None, VecDeque::new());
+        match keys {
+            Keys::Point(key) if self.index.is_none() => point = Some(key),
+            Keys::Point(key) => ranges.push_back(KeyRange::point(&key)),
+            Keys::Ranges(all) => ranges = all.into(),
+        }
         if direction == Direction::Descending {
-            ranges = ranges.into_iter().rev().collect();
+            ranges.make_contiguous().reverse();
         }
-        Ok(Some(PathRows {
-            point: None,
+        PathRows {
+            point,
             ranges,
             scan: None,
-            reader: reader.clone(),
+            reader,
             direction,
-        }))
+        }
     }
 }
 
@@ -166,13 +160,23 @@ impl PathRows {
     /// The next row that qualifies.
     pub(crate) fn next(&mut self, path: &Path, given: Given<'_>) -> Result<Option<Vec<Value>>> {
         let schema = path.table.schema();
-        if let Some(key) = self.point.take() {
-            let Some(bytes) = self.reader.get(path.table.id(), &key)? else {
-                return Ok(None);
+        while let Some((key, bytes)) = self.next_stored(path)? {
+            let row = match &path.index {
+                Some(index) if path.covered => index.row(schema, &key, &bytes)?,
+                _ => schema.decode(&key, &bytes)?,
             };
-            let row = schema.decode(&key, &bytes)?;
-            let holds = path.filter.holds(given.with_row(&row))?;
-            return Ok(holds.then_some(row));
+            if path.filter.holds(given.with_row(&row))? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next row of the ranges as it is stored: the table's, or the index's if that covers it.
+    pub(crate) fn next_stored(&mut self, path: &Path) -> Result<Option<(Bytes, Bytes)>> {
+        if let Some(key) = self.point.take() {
+            let row = self.reader.get(path.table.id(), &key)?;
+            return Ok(row.map(|row| (key.into(), row)));
         }
         let id = match &path.index {
             Some(index) => index.id,
@@ -191,17 +195,13 @@ impl PathRows {
                 continue;
             };
             let (key, bytes) = pair?;
-            let row = match &path.index {
-                None => schema.decode(&key, &bytes)?,
-                Some(index) if path.covered => index.row(schema, &key, &bytes)?,
-                Some(index) => {
-                    let (key, bytes) = index.fetch(&path.table, &self.reader, &key, &bytes)?;
-                    schema.decode(&key, &bytes)?
+            return match &path.index {
+                Some(index) if !path.covered => {
+                    let row = index.fetch(&path.table, &self.reader, &key, &bytes)?;
+                    Ok(Some(row))
                 }
+                _ => Ok(Some((key, bytes))),
             };
-            if path.filter.holds(given.with_row(&row))? {
-                return Ok(Some(row));
-            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::returning::{Returning, Written};
 use super::{Run, delete_row, replace_row};
 use crate::default::{default_scalar, is_default};
 use crate::execute::Answer;
-use crate::fast::Path;
+use crate::fast::{Keys, Path};
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
 use crate::scalar::{Given, Scalar, Scope};
@@ -182,7 +182,7 @@ impl ChangePlan {
         let given = executor.given(run.parameters);
         transaction.expect_epoch(self.table.id(), self.table.epoch());
         let pairs = match self.path.as_ref().filter(|_| run.fast) {
-            Some(path) => self.by_key(path, transaction, given)?,
+            Some(path) => self.by_key(path, transaction, given).await?,
             None => None,
         };
         let pairs = match pairs {
@@ -210,16 +210,19 @@ impl ChangePlan {
     }
 
     /// The rows and what becomes of them, found by key. `None` if these parameters take DataFusion.
-    fn by_key(
+    async fn by_key(
         &self,
         path: &Path,
-        transaction: &Transaction,
+        transaction: &mut Transaction,
         given: Given<'_>,
     ) -> Result<Option<Vec<Pair>>> {
-        let reader = transaction.reader();
-        let Some(mut rows) = path.find(&reader, given, Direction::Ascending)? else {
+        let Some(keys) = path.keys(transaction.snapshot(), given)? else {
             return Ok(None);
         };
+        if let (Keys::Point(key), None) = (&keys, &path.index) {
+            transaction.claim(self.table.id(), key).await?;
+        }
+        let mut rows = path.read(keys, transaction.reader(), Direction::Ascending);
         let mut pairs = Vec::new();
         while let Some(old) = rows.next(path, given)? {
             let given = given.with_row(&old);

@@ -1,0 +1,54 @@
+//! Reads by key, which wait for nobody and so need no task of their own.
+//!
+//! [`Session::execute`] can run anything, and pays for that: its work is a future with room for the
+//! longest statement. A read by key is done before such a future would be made.
+
+use keys::Value;
+use sql::{AnswerRows, Prepared};
+use syntax::statement::Kind as Asks;
+
+use super::{ReplyRows, Session};
+use crate::{Error, Result, Row};
+
+impl Session {
+    /// Begins a read by key at once. `None` if the statement is something else, or if more has to be
+    /// done for it first: then [`Session::execute`] does it.
+    pub fn read_at_once(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value],
+    ) -> Option<Result<ReplyRows>> {
+        let statement = prepared.statement();
+        let plain = matches!(&statement.kind, Asks::Query(query) if !query.discard)
+            && statement.declared.is_empty()
+            && prepared.is_by_key();
+        if !plain || !self.settings.often().fast_path {
+            return None;
+        }
+        let reader = match &self.transaction {
+            Some(open) if open.failed => return None,
+            Some(open) => open.inner.reader(),
+            None => self.database.store.view().reader(),
+        };
+        let executor = self.database.executor();
+        let rows = executor.read_at_once(reader, prepared, parameters);
+        let limit = self.limit(&statement.kind);
+        match rows.transpose()? {
+            Ok(rows) => Some(Ok(ReplyRows { rows, limit })),
+            Err(error) => Some(Err(self.failed(error.into()))),
+        }
+    }
+}
+
+impl ReplyRows {
+    /// Whether the next rows can be had without waiting, by [`ReplyRows::next_at_once`].
+    pub fn is_at_once(&self) -> bool {
+        self.limit.is_none() && self.rows.is_at_once()
+    }
+
+    /// Some more rows; `None` at the end.
+    pub fn next_at_once(&mut self) -> Option<Result<Vec<Row>>> {
+        let next = AnswerRows::next_at_once(&mut self.rows)?;
+        Some(next.map_err(Error::from))
+    }
+}

@@ -1,0 +1,299 @@
+//! Claims: who is about to change which row, so that those who would change the same one come one
+//! after another instead of being refused.
+//!
+//! ```text
+//!   row /7   T1 ◄── T2 ◄── T5        T1 has it; T2 gets it when T1 has ended, then T5
+//!   row /9   T2
+//! ```
+//!
+//! A claim decides nothing: whether a transaction commits depends on what it read and on nothing
+//! else. So a claim can be left out whenever it does harm, and whoever would wait in a circle goes on
+//! without one: of those in the circle the first to commit wins, and the others are refused.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use parking_lot::Mutex;
+use partitions::TableId;
+use storage::Bytes;
+
+/// The rows that transactions claimed.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: HashMap<Row, Line>,
+    /// Where each claimant that waits stands.
+    waits: HashMap<Claimant, Row>,
+    claimants: u64,
+}
+
+type Row = (TableId, Bytes);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Claimant(u64);
+
+/// The line at one row.
+#[derive(Debug)]
+struct Line {
+    holder: Claimant,
+    waiting: VecDeque<(Claimant, Waker)>,
+}
+
+impl State {
+    /// Whether `claimant` would wait for itself if it waited for `row`.
+    fn closes_circle(&self, claimant: Claimant, row: &Row) -> bool {
+        let mut place = row;
+        // Nobody waits in two places, so the way is no longer than there are waiting ones.
+        for _ in 0..=self.waits.len() {
+            let Some(line) = self.lines.get(place) else {
+                return false;
+            };
+            if line.holder == claimant {
+                return true;
+            }
+            match self.waits.get(&line.holder) {
+                Some(next) => place = next,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Hands a row on to the next in line, who is to be woken.
+    fn pass_on(&mut self, row: &Row) -> Option<Waker> {
+        let line = self.lines.get_mut(row)?;
+        match line.waiting.pop_front() {
+            Some((next, waker)) => {
+                line.holder = next;
+                self.waits.remove(&next);
+                Some(waker)
+            }
+            None => {
+                self.lines.remove(row);
+                None
+            }
+        }
+    }
+}
+
+/// What one transaction has claimed. Others get it when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    claims: Arc<Claims>,
+    claimant: Claimant,
+    rows: Vec<Row>,
+}
+
+impl Held {
+    pub(crate) fn nothing(claims: &Arc<Claims>) -> Self {
+        let mut state = claims.state.lock();
+        state.claimants += 1;
+        Self {
+            claims: Arc::clone(claims),
+            claimant: Claimant(state.claimants),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Waits for a row, unless everybody would wait for everybody.
+    pub(crate) fn claim(&mut self, table: TableId, key: &[u8]) -> Claiming<'_> {
+        let row = (table, Bytes::copy_from_slice(key));
+        Claiming {
+            held: self,
+            row,
+            stands: Stands::Before,
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for row in &self.rows {
+            let next = self.claims.state.lock().pass_on(row);
+            if let Some(waker) = next {
+                waker.wake();
+            }
+        }
+    }
+}
+
+/// A claim on its way. Dropping it gives the place in line back.
+#[derive(Debug)]
+pub(crate) struct Claiming<'h> {
+    held: &'h mut Held,
+    row: Row,
+    stands: Stands,
+}
+
+/// Where a claim stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    Before,
+    InLine,
+    After,
+}
+
+impl Future for Claiming<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let claimant = this.held.claimant;
+        let mut guard = this.held.claims.state.lock();
+        let state = &mut *guard;
+        if this.stands == Stands::Before
+            && state.lines.contains_key(&this.row)
+            && state.closes_circle(claimant, &this.row)
+        {
+            // Also the way out for a row that is claimed already.
+            this.stands = Stands::After;
+            return Poll::Ready(());
+        }
+        let line = match state.lines.entry(this.row.clone()) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Line {
+                holder: claimant,
+                waiting: VecDeque::new(),
+            }),
+        };
+        if line.holder == claimant {
+            drop(guard);
+            this.stands = Stands::After;
+            this.held.rows.push(this.row.clone());
+            return Poll::Ready(());
+        }
+        let waker = context.waker().clone();
+        match line.waiting.iter_mut().find(|(who, _)| *who == claimant) {
+            Some((_, known)) => *known = waker,
+            None => {
+                line.waiting.push_back((claimant, waker));
+                state.waits.insert(claimant, this.row.clone());
+            }
+        }
+        this.stands = Stands::InLine;
+        Poll::Pending
+    }
+}
+
+impl Drop for Claiming<'_> {
+    fn drop(&mut self) {
+        if self.stands != Stands::InLine {
+            return;
+        }
+        let claimant = self.held.claimant;
+        let mut state = self.held.claims.state.lock();
+        state.waits.remove(&claimant);
+        let Some(line) = state.lines.get_mut(&self.row) else {
+            return;
+        };
+        line.waiting.retain(|(who, _)| *who != claimant);
+        // It may have been handed over before anybody looked.
+        let next = match line.holder == claimant {
+            true => state.pass_on(&self.row),
+            false => None,
+        };
+        drop(state);
+        if let Some(waker) = next {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    const TABLE: TableId = TableId(1);
+
+    #[derive(Default)]
+    struct Bell(AtomicUsize);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn bell() -> (Arc<Bell>, Waker) {
+        let bell = Arc::new(Bell::default());
+        (Arc::clone(&bell), bell.into())
+    }
+
+    fn ready(future: Pin<&mut Claiming<'_>>, waker: &Waker) -> bool {
+        future.poll(&mut Context::from_waker(waker)).is_ready()
+    }
+
+    fn claimed(held: &mut Held, key: &str) -> bool {
+        ready(pin!(held.claim(TABLE, key.as_bytes())), Waker::noop())
+    }
+
+    #[test]
+    fn a_row_goes_from_one_to_the_next_in_the_order_they_came() {
+        let claims = Arc::default();
+        let [mut first, mut second, mut third] = [(); 3].map(|()| Held::nothing(&claims));
+        assert!(claimed(&mut first, "a"));
+        assert!(claimed(&mut first, "a"), "its own row is no obstacle");
+        let [(second_bell, second_waker), (third_bell, third_waker)] = [bell(), bell()];
+        {
+            let mut second = pin!(second.claim(TABLE, b"a"));
+            let mut third = pin!(third.claim(TABLE, b"a"));
+            assert!(!ready(second.as_mut(), &second_waker));
+            assert!(!ready(third.as_mut(), &third_waker));
+            drop(first);
+            assert_eq!(second_bell.0.load(Ordering::Relaxed), 1);
+            assert!(!ready(third.as_mut(), &third_waker));
+            assert!(ready(second.as_mut(), &second_waker));
+        }
+        assert_eq!(third_bell.0.load(Ordering::Relaxed), 0, "it left the line");
+        drop(second);
+        assert!(claimed(&mut third, "a"));
+        drop(third);
+        assert!(claims.state.lock().lines.is_empty());
+    }
+
+    #[test]
+    fn who_leaves_after_the_row_was_handed_over_hands_it_on() {
+        let claims = Arc::default();
+        let [mut first, mut second, mut third] = [(); 3].map(|()| Held::nothing(&claims));
+        assert!(claimed(&mut first, "a"));
+        let (bell, waker) = bell();
+        let mut waits = pin!(third.claim(TABLE, b"a"));
+        {
+            let mut leaves = pin!(second.claim(TABLE, b"a"));
+            assert!(!ready(leaves.as_mut(), Waker::noop()));
+            assert!(!ready(waits.as_mut(), &waker));
+            drop(first);
+        }
+        assert_eq!(bell.0.load(Ordering::Relaxed), 1);
+        assert!(ready(waits.as_mut(), &waker));
+    }
+
+    #[test]
+    fn nobody_waits_in_a_circle() {
+        let claims = Arc::default();
+        let [mut first, mut second, mut third] = [(); 3].map(|()| Held::nothing(&claims));
+        assert!(claimed(&mut first, "a"));
+        assert!(claimed(&mut second, "b"));
+        assert!(claimed(&mut third, "c"));
+        let mut for_b = pin!(first.claim(TABLE, b"b"));
+        let mut for_c = pin!(second.claim(TABLE, b"c"));
+        assert!(!ready(for_b.as_mut(), Waker::noop()));
+        assert!(!ready(for_c.as_mut(), Waker::noop()));
+        assert!(claimed(&mut third, "a"), "it goes on without the claim");
+        assert_eq!(third.rows.len(), 1);
+        drop(third);
+        assert!(ready(for_c.as_mut(), Waker::noop()));
+    }
+}
