@@ -139,6 +139,8 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::ValueCount { .. }
         | sql::Error::ValueType { .. }
         | sql::Error::NullValue { .. }
+        | sql::Error::TooLong { .. }
+        | sql::Error::IdentityValue { .. }
         | sql::Error::OutOfRange { .. }
         | sql::Error::CannotCast { .. }
         | sql::Error::NoSuchConstraint { .. }

@@ -57,14 +57,14 @@ pub use admin::PartitionInfo;
 pub use asks::list_parameters;
 pub use database::{Database, Options};
 pub use error::{Error, Kind, Result};
-pub use keys::{Decimal, Type, Value};
+pub use keys::{Decimal, Declared, Type, Value};
 pub use range::Range;
 pub use reads::{Row, Rows, Snapshot};
 pub use session::{
     Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Reply, ReplyRows, Session,
     TransactionState,
 };
-pub use sql::{Column, Prepared, Progress, ResultColumn, Schema, Table, list_elements};
+pub use sql::{Column, Origin, Prepared, Progress, ResultColumn, Schema, Table, list_elements};
 pub use syntax::Statement;
 pub use transaction::Transaction;
 pub use txn::{

@@ -138,6 +138,8 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::ValueCount { .. } => "42601",
         sql::Error::ValueType { .. } => "42804",
         sql::Error::NullValue { .. } => "23502",
+        sql::Error::TooLong { .. } => "22001",
+        sql::Error::IdentityValue { .. } => "428C9",
         sql::Error::RowExists { .. }
         | sql::Error::NotUnique { .. }
         | sql::Error::Duplicates { .. } => "23505",

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use db::{Database, Prepared, Reply, Session, Type, Value};
+use db::{Database, Declared, Prepared, Reply, Session, Type, Value};
 
 async fn prepare(session: &mut Session, text: &str) -> Prepared {
     let statement = session.parse(text).unwrap().remove(0);
@@ -51,6 +51,119 @@ async fn statements_that_return_rows_say_so_beforehand() {
     }
     let update = prepare(session, "UPDATE t SET b = $1 WHERE a = $2").await;
     assert_eq!(update.parameters(), [Type::Utf8, Type::Int64]);
+}
+
+const CREATE_DECLARED: &str =
+    "CREATE TABLE t (a bigint PRIMARY KEY, b varchar(9), c timestamp, d jsonb)";
+const USUAL: Declared = Declared::Usual;
+const NAME: Declared = Declared::Varchar(Some(9));
+const TIME: Declared = Declared::Timestamp;
+const JSON: Declared = Declared::Jsonb;
+
+/// Queries, and for each of their columns what it was declared as and its number in the table.
+const COLUMNS: &[(&str, &[(Declared, i16)])] = &[
+    ("SELECT b, c FROM t WHERE a = 1", &[(NAME, 2), (TIME, 3)]),
+    (
+        "SELECT * FROM t WHERE a > 1",
+        &[(USUAL, 1), (NAME, 2), (TIME, 3), (JSON, 4)],
+    ),
+    ("SELECT t.d AS x FROM t ORDER BY b", &[(JSON, 4)]),
+    (
+        "SELECT x FROM (SELECT c AS x FROM t) s GROUP BY x",
+        &[(TIME, 3)],
+    ),
+    (
+        "SELECT u.b, t.a FROM t LEFT JOIN t u ON u.a = t.a",
+        &[(NAME, 2), (USUAL, 1)],
+    ),
+    ("WITH w AS (SELECT b FROM t) SELECT b FROM w", &[(NAME, 2)]),
+    (
+        "SELECT -a, max(c), b || 'x' FROM t GROUP BY a, b",
+        &[(USUAL, 0), (TIME, 0), (USUAL, 0)],
+    ),
+    (
+        "SELECT b::text, c::timestamptz, c::timestamp FROM t",
+        &[(USUAL, 0), (USUAL, 0), (TIME, 0)],
+    ),
+    (
+        "SELECT 'x'::varchar(9), 'x'::text",
+        &[(NAME, 0), (USUAL, 0)],
+    ),
+    ("SELECT b FROM t UNION ALL SELECT b FROM t", &[(NAME, 0)]),
+    (
+        "SELECT lag(c) OVER (ORDER BY a), d -> 'x', d ->> 'x' FROM t",
+        &[(TIME, 0), (JSON, 0), (USUAL, 0)],
+    ),
+    (
+        "INSERT INTO t (a) VALUES (1) RETURNING b, c AS x, a + 1",
+        &[(NAME, 2), (TIME, 3), (USUAL, 0)],
+    ),
+    ("SELECT relname FROM pg_class", &[(USUAL, 0)]),
+];
+
+#[tokio::test]
+async fn columns_say_what_they_were_declared_as_and_where_they_come_from() {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    let session = &mut session;
+    rows(session, CREATE_DECLARED, &[]).await;
+    let table = rows(session, "SELECT oid FROM pg_class WHERE relname = 't'", &[]).await;
+    for (text, expected) in COLUMNS {
+        for fast in ["on", "off"] {
+            rows(session, &format!("SET enable_fast_path = {fast}"), &[]).await;
+            let prepared = prepare(session, text).await;
+            let mut told = Vec::new();
+            for one in prepared.columns().unwrap().iter() {
+                told.push((one.declared, one.origin.map_or(0, |origin| origin.column)));
+                if let Some(origin) = one.origin {
+                    assert_eq!(Value::Uint32(origin.table), table[0][0], "{text}");
+                }
+            }
+            assert_eq!(told, *expected, "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn parameters_are_declared_as_what_they_meet() {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    let session = &mut session;
+    rows(session, CREATE_DECLARED, &[]).await;
+    for (text, expected) in [
+        (
+            "INSERT INTO t VALUES ($1, $2, $3, $4)",
+            vec![USUAL, NAME, TIME, JSON],
+        ),
+        ("UPSERT INTO t (d, a) VALUES ($2, $1)", vec![USUAL, JSON]),
+        ("UPDATE t SET c = $1 WHERE a = $2", vec![TIME, USUAL]),
+        (
+            "UPDATE t SET b = lower($2) WHERE c BETWEEN $1 AND now()",
+            vec![TIME, USUAL],
+        ),
+        (
+            "DELETE FROM t WHERE c < $1 AND b IN ($2, 'x')",
+            vec![TIME, NAME],
+        ),
+        (
+            "SELECT a FROM t WHERE $1 = t.c AND a = $2",
+            vec![TIME, USUAL],
+        ),
+        ("SELECT a FROM t x WHERE x.c > $1 ORDER BY b", vec![TIME]),
+        (
+            "SELECT $1::timestamp, $2::jsonb, $3::timestamptz",
+            vec![TIME, JSON, USUAL],
+        ),
+        (
+            "INSERT INTO t (a, c) VALUES ($1, $2) ON CONFLICT (a) DO UPDATE SET c = $3",
+            vec![USUAL, TIME, TIME],
+        ),
+    ] {
+        let prepared = prepare(session, text).await;
+        let places = 0..prepared.parameters().len();
+        let told: Vec<_> = places
+            .map(|place| prepared.parameter_declared(place))
+            .collect();
+        assert_eq!(told, expected, "{text}");
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use db::{Database, Error, Reply, Session, Statement};
+use db::{Database, Declared, Error, Reply, Session, Statement};
 
 /// What a client would see of one statement.
 async fn answer(session: &mut Session, statement: Statement) -> Result<String, Error> {
@@ -29,7 +29,7 @@ async fn answer(session: &mut Session, statement: Statement) -> Result<String, E
             let columns = rows
                 .columns()
                 .iter()
-                .map(|one| format!("{} {}", one.name, one.kind));
+                .map(|one| format!("{} {}", one.name, type_name(one)));
             writeln!(out, "{}", columns.collect::<Vec<_>>().join(" | ")).unwrap();
             while let Some(more) = rows.next().await {
                 for row in more? {
@@ -41,6 +41,14 @@ async fn answer(session: &mut Session, statement: Statement) -> Result<String, E
     }
     out += &notices(session);
     Ok(out)
+}
+
+/// The type of a column as it was declared.
+fn type_name(column: &db::ResultColumn) -> String {
+    match column.declared {
+        Declared::Usual | Declared::Numeric => column.kind.to_string(),
+        declared => declared.to_string(),
+    }
 }
 
 /// How long a statement took is different each time.

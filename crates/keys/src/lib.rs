@@ -20,6 +20,7 @@
 //! gives the same bytes on every machine and in every year, because those bytes are on disks.
 
 pub mod bucket;
+pub mod declared;
 pub mod digest;
 pub mod error;
 pub mod key;
@@ -28,6 +29,7 @@ pub mod row;
 pub mod types;
 pub mod value;
 
+pub use declared::Declared;
 pub use digest::hash_values;
 pub use error::{Error, Result};
 pub use key::{

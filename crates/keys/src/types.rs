@@ -12,13 +12,14 @@
 //!   float, FLOAT   Double, eight bytes          PostgreSQL's float without a precision
 //! ```
 //!
-//! Lengths of character types (`varchar(20)`) and precisions of times (`timestamp(3)`) are read and
-//! not kept: values are stored as they come. YQL's wide types (`Date32`, `Timestamp64`, …) are the
+//! Lengths of character types (`varchar(20)`) are no part of the type; a column keeps them beside it,
+//! see [`crate::declared`]. Precisions of times (`timestamp(3)`) are read and not kept. YQL's wide types (`Date32`, `Timestamp64`, …) are the
 //! same as the plain ones, because ours are signed and wide to begin with. Serial types are a
 //! sequence beside an integer and belong to SQL, not here.
 
 use std::fmt;
 
+use crate::declared::LENGTH_MAX;
 use crate::error::{Error, Result};
 
 /// Digits of the widest decimal: more would not fit 128 bits.
@@ -175,12 +176,16 @@ impl Type {
                     });
                 }
             },
-            "varchar"
-            | "character varying"
-            | "char"
-            | "character"
-            | "bpchar"
-            | "timestamp"
+            "varchar" | "character varying" | "char" | "character" | "bpchar" => match parameter {
+                1..=LENGTH_MAX => Self::plain(name),
+                _ => {
+                    return Err(Error::TypeInvalid {
+                        name: written.to_owned(),
+                        reason: "the length of a character type is 1 to 10485760",
+                    });
+                }
+            },
+            "timestamp"
             | "timestamptz"
             | "timestamp with time zone"
             | "timestamp without time zone"
@@ -211,7 +216,7 @@ fn is_decimal(name: &str) -> bool {
 }
 
 /// Takes `timestamp(3) with time zone` apart into `timestamp with time zone` and `[3]`.
-fn split_parameters(lower: &str, written: &str) -> Result<(String, Vec<u32>)> {
+pub(crate) fn split_parameters(lower: &str, written: &str) -> Result<(String, Vec<u32>)> {
     let Some((head, rest)) = lower.split_once('(') else {
         return Ok((words(lower), Vec::new()));
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use bytes::BytesMut;
-use keys::{Decimal, Type, Value};
+use keys::{Decimal, Declared, Type, Value};
 use proptest::prelude::*;
 use server::pg::types::{Format, decode, encode, modifier, oid, size};
 
@@ -29,7 +29,12 @@ fn values_are_written_as_the_golden_file_shows() {
             Ok(binary) => hex(&binary),
             Err(error) => format!("error {}: {error}", error.sqlstate()),
         };
-        let wire = format!("{} {} {}", oid(kind), size(kind), modifier(kind));
+        let wire = format!(
+            "{} {} {}",
+            oid(kind),
+            size(kind),
+            modifier(kind, Declared::Usual)
+        );
         let kind = kind.to_string();
         lines.push_str(&format!("{kind:<14} {wire:<16} {text:<41} {binary}\n"));
     }

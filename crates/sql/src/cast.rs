@@ -35,6 +35,8 @@ pub fn cast(value: Value, to: Type) -> Result<Value> {
         Type::Bool => to_bool(&value).ok_or_else(cannot)?,
         Type::Utf8 => Ok(Value::Utf8(to_text(&value).ok_or_else(cannot)?.into())),
         Type::String => match &value {
+            // As PostgreSQL writes bytes.
+            Value::Utf8(text) if text.starts_with("\\x") => Ok(Value::parse(to, text)?),
             Value::Utf8(text) | Value::Json(text) => Ok(Value::String(text.as_bytes().into())),
             _ => Err(cannot()),
         },

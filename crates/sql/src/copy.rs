@@ -77,7 +77,10 @@ impl CopyTarget {
         let width = schema.columns().len();
         let in_order = self.positions.len() == width && self.positions.iter().copied().eq(0..width);
         let (key, row) = match in_order {
-            true => schema.encode(given)?,
+            true => {
+                schema.fit(given)?;
+                schema.encode(given)?
+            }
             false => {
                 let mut row = Vec::with_capacity(width);
                 for other in &self.others {
@@ -91,6 +94,7 @@ impl CopyTarget {
                         *place = value;
                     }
                 }
+                schema.fit(&mut row)?;
                 schema.encode(&row)?
             }
         };
@@ -207,14 +211,8 @@ fn positions(table: &Table, columns: &[Ident]) -> Result<Vec<usize>> {
 }
 
 fn described(table: &Table, positions: &[usize]) -> Arc<[ResultColumn]> {
-    let columns = table.schema().columns();
     positions
         .iter()
-        .filter_map(|position| columns.get(*position))
-        .map(|column| ResultColumn {
-            name: column.name.clone(),
-            kind: column.kind,
-            list: false,
-        })
+        .filter_map(|position| ResultColumn::of(table, *position))
         .collect()
 }

@@ -146,6 +146,12 @@ pub(crate) fn spelled_name(text: &str) -> String {
     }
 }
 
+/// Whether a default is a plain string.
+pub(crate) fn is_string(text: &str) -> bool {
+    matches!(parse(text), Some(ast::Expr::Value(value))
+        if matches!(value.value, ast::Value::SingleQuotedString(_)))
+}
+
 /// An expression on its own.
 fn parse(text: &str) -> Option<ast::Expr> {
     let statements = syntax::parse(&format!("SELECT {text}")).ok()?;

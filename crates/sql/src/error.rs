@@ -225,6 +225,27 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A text that is longer than its column was declared.
+    #[error("value too long for column `{column}` of table `{table}`: it is a {declared}")]
+    TooLong {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// What it was declared as.
+        declared: keys::Declared,
+    },
+    /// A value for a column that always counts by itself.
+    #[error(
+        "column `{column}` of table `{table}` is GENERATED ALWAYS AS IDENTITY: leave it out, write \
+         DEFAULT, or INSERT with OVERRIDING SYSTEM VALUE"
+    )]
+    IdentityValue {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
     /// A number that the type cannot hold.
     #[error("{value} is out of range for {kind}")]
     OutOfRange {

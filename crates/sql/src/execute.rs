@@ -231,11 +231,7 @@ impl Executor {
 
     /// What SHOW CREATE TABLE answers with.
     pub fn show_create_columns() -> Arc<[ResultColumn]> {
-        let column = |name: &str| ResultColumn {
-            name: name.to_owned(),
-            kind: Type::Utf8,
-            list: false,
-        };
+        let column = |name: &str| ResultColumn::new(name, Type::Utf8);
         ["Path", "PathType", "CreateQuery"].map(column).into()
     }
 

@@ -76,13 +76,7 @@ pub(crate) fn columns(explain: &Explain) -> Result<Arc<[ResultColumn]>> {
         ExplainFormat::Text => Type::Utf8,
         ExplainFormat::Json => Type::Json,
     };
-    let name = "QUERY PLAN".to_owned();
-    Ok([ResultColumn {
-        name,
-        kind,
-        list: false,
-    }]
-    .into())
+    Ok([ResultColumn::new("QUERY PLAN", kind)].into())
 }
 
 impl Explained {

@@ -26,7 +26,7 @@ use pick::Pick;
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
 use crate::scalar::{Given, Scalar, Scope};
-use crate::{Catalog, Result, Schema};
+use crate::{Catalog, Result, Schema, Table};
 
 /// How many rows are handed over at a time.
 const BATCH_ROWS: usize = 256;
@@ -69,7 +69,7 @@ impl ReadPlan {
         };
         let schema = table.schema();
         let mut scope = Scope::new(schema, alias, hints);
-        let Some((projection, columns)) = projection(schema, &select.projection, &mut scope) else {
+        let Some((projection, columns)) = projection(&table, &select.projection, &mut scope) else {
             return Ok(None);
         };
         let selection = select.selection.as_ref();
@@ -263,29 +263,26 @@ fn plain_select(query: &ast::Query) -> Option<Plain<'_>> {
 
 /// The columns that a list of plain columns names.
 fn projection(
-    schema: &Schema,
+    table: &Table,
     items: &[ast::SelectItem],
     scope: &mut Scope<'_>,
 ) -> Option<(Vec<usize>, Arc<[ResultColumn]>)> {
     let mut positions = Vec::new();
     let mut columns = Vec::new();
     let mut add = |position: usize, name: Option<String>| -> Option<()> {
-        let column = schema.columns().get(position)?;
+        let mut column = ResultColumn::of(table, position)?;
         positions.push(position);
-        let name = name.unwrap_or_else(|| column.name.clone());
-        columns.push(ResultColumn {
-            list: false,
-            name,
-            kind: column.kind,
-        });
+        if let Some(name) = name {
+            column.name = name;
+        }
+        columns.push(column);
         Some(())
     };
     for item in items {
         match item {
             ast::SelectItem::Wildcard(options) if *options == Default::default() => {
-                schema
-                    .visible()
-                    .try_for_each(|position| add(position, None))?;
+                let mut visible = table.schema().visible();
+                visible.try_for_each(|position| add(position, None))?;
             }
             ast::SelectItem::UnnamedExpr(expr) => {
                 add(named_column(expr, scope)?, None)?;

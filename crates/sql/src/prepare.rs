@@ -10,9 +10,11 @@
 //! A plan holds the tables as they were when it was made. When any table changes, the catalog's
 //! generation rises, and a statement is made ready again before it runs.
 
+mod parameters;
+
 use std::sync::Arc;
 
-use keys::Type;
+use keys::{Declared, Type};
 use syntax::{Kind, Statement};
 use txn::Reader;
 
@@ -33,6 +35,8 @@ pub struct Prepared {
 struct Inner {
     statement: Arc<Statement>,
     parameters: Vec<Type>,
+    /// What PostgreSQL calls them, as far as that is known and says more.
+    declared: Vec<Declared>,
     columns: Option<Arc<[ResultColumn]>>,
     plan: Plan,
     /// The query of the statement, unless nobody asks DataFusion.
@@ -57,6 +61,7 @@ impl Inner {
         Self {
             statement: Arc::new(statement),
             parameters: Vec::new(),
+            declared: Vec::new(),
             columns,
             plan: Plan::Plain,
             query: None,
@@ -126,6 +131,11 @@ impl Prepared {
     /// The types of `$1`, `$2`, ….
     pub fn parameters(&self) -> &[Type] {
         &self.inner.parameters
+    }
+
+    /// What PostgreSQL calls the type of the parameter at this place, from 0, if that says more.
+    pub fn parameter_declared(&self, place: usize) -> Declared {
+        self.inner.declared.get(place).copied().unwrap_or_default()
     }
 
     /// The same as hints to prepare it again.
@@ -229,12 +239,11 @@ impl Executor {
             query = Some(planned);
         }
         merge(&mut parameters, hints);
-        // What nothing tells is text, as in PostgreSQL.
-        let known = |kind: Option<Type>| kind.unwrap_or(Type::Utf8);
-        let parameters = parameters.into_iter().map(known).collect();
+        let parameters = known(parameters);
         Ok(Prepared {
             inner: Arc::new(Inner {
                 statement: Arc::clone(&statement),
+                declared: parameters::declared(catalog, &statement, &parameters),
                 parameters,
                 columns,
                 plan,
@@ -262,6 +271,12 @@ impl Executor {
         }
         Ok(Some(fresh))
     }
+}
+
+/// What nothing tells is text, as in PostgreSQL.
+fn known(kinds: Vec<Option<Type>>) -> Vec<Type> {
+    let known = |kind: Option<Type>| kind.unwrap_or(Type::Utf8);
+    kinds.into_iter().map(known).collect()
 }
 
 /// Adds types that are known elsewhere to those that are not known here.

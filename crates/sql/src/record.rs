@@ -1,42 +1,48 @@
 //! The catalog's records: what is kept of each table, index and sequence.
 //!
 //! ```text
-//!   table      │ 2 │ T │ name │ columns 2 │ … │ key columns 2 │ position 2 … │ slots 2 │ … │
-//!                               └ name │ type │ flags 1 │ [default]                     │
+//!   table      │ 3 │ T │ name │ columns 2 │ … │ key columns 2 │ position 2 … │ slots 2 │ … │
+//!                               └ name │ type │ flags 1 │ [declared] │ [default]        │
 //!                               column 2, FFFF for none │ type │ missing, as a row of one ┘
 //!              │ indexes 2 │ … │ options 1 │ … │ sequences 2 │ column 2 │ number 8 … │
 //!                            │               └ tag 1 │ value 8
 //!                            └ name │ number 8 │ flags 1 │ positions │ positions
-//!   index      │ 2 │ I │ name │ number of its table 8 │
-//!   sequence   │ 2 │ S │ name │ type │ flags 1 │ increment 8 │ min 8 │ max 8 │ start 8 │ cache 8 │
-//!   building   │ 2 │ B │        a table that is being filled and takes another's place when it is full
+//!   index      │ 3 │ I │ name │ number of its table 8 │
+//!   sequence   │ 3 │ S │ name │ type │ flags 1 │ increment 8 │ min 8 │ max 8 │ start 8 │ cache 8 │
+//!   building   │ 3 │ B │        a table that is being filled and takes another's place when it is full
 //!
+//!   version 2  the same, without declared
 //!   version 1  │ 1 │ name │ columns 2 │ name │ type │ flags 1 … │ key columns 2 │ position 2 … │
 //! ```
 //!
-//! A name, type or default is its length in 2 bytes and its text; a missing value has its length in 4;
+//! A name, type, declared type or default is its length in 2 bytes and its text; a missing value has its length in 4;
 //! numbers are big-endian. Types are written as YQL spells them, so a dump of the record can be read.
 
 mod fields;
 
-use keys::{RowView, Type, Value, encode_row};
+use keys::{Declared, RowView, Type, Value, encode_row};
 use syntax::table::TtlUnit;
 use txn::{Bytes, TableId};
 
 use crate::options::{ReadReplicas, TableOptions, Ttl};
 use crate::schema::{Owned, Parts, Slot};
 use crate::sequence::Definition;
-use crate::{Column, Error, Index, Result, Schema};
+use crate::{Column, Error, Identity, Index, Result, Schema};
 
 use fields::{Fields, put_count, put_long, put_number, put_text};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// Tables as they were before columns remembered how they were declared.
+const VERSION_UNDECLARED: u8 = 2;
 /// Tables as they were before they had slots, indexes and options.
 const VERSION_BARE: u8 = 1;
 
 const NOT_NULL: u8 = 1;
 const HIDDEN: u8 = 2;
 const DEFAULT: u8 = 4;
+const DECLARED: u8 = 8;
+const IDENTITY: u8 = 16;
+const ALWAYS: u8 = 32;
 
 const UNIQUE: u8 = 1;
 const READY: u8 = 2;
@@ -85,7 +91,7 @@ pub(crate) fn encode(record: &Record) -> Bytes {
 pub(crate) fn decode(table: TableId, bytes: &[u8]) -> Result<Record> {
     let damaged = |detail| Error::DamagedRecord { table, detail };
     let (record, rest) = match bytes {
-        [VERSION, kind, rest @ ..] => {
+        [VERSION | VERSION_UNDECLARED, kind, rest @ ..] => {
             let mut fields = Fields(rest);
             let record = match kind {
                 b'T' => take_schema(&mut fields).map(Record::Table),
@@ -120,8 +126,14 @@ fn put_schema(out: &mut Vec<u8>, parts: &Parts) {
             (column.not_null, NOT_NULL),
             (column.hidden, HIDDEN),
             (column.default.is_some(), DEFAULT),
+            (column.declared != Declared::Usual, DECLARED),
+            (column.identity.is_some(), IDENTITY),
+            (column.identity == Some(Identity::Always), ALWAYS),
         ];
         out.push(sum(flags));
+        if column.declared != Declared::Usual {
+            put_text(out, &column.declared.to_string());
+        }
         if let Some(default) = &column.default {
             put_text(out, default);
         }
@@ -164,21 +176,7 @@ fn put_positions(out: &mut Vec<u8>, positions: &[usize]) {
 
 fn take_schema(fields: &mut Fields<'_>) -> Option<Schema> {
     let name = fields.text()?;
-    let columns = fields.list(|fields| {
-        let (name, kind) = (fields.text()?, fields.kind()?);
-        let flags = fields.byte()?;
-        let default = match flags & DEFAULT {
-            0 => None,
-            _ => Some(fields.text()?),
-        };
-        Some(Column {
-            name,
-            kind,
-            not_null: flags & NOT_NULL != 0,
-            default,
-            hidden: flags & HIDDEN != 0,
-        })
-    })?;
+    let columns = fields.list(take_column)?;
     let key = fields.list(Fields::count)?;
     let slots = fields.list(|fields| {
         let column = Some(fields.count()?).filter(|column| *column != NO_COLUMN);
@@ -217,6 +215,32 @@ fn take_schema(fields: &mut Fields<'_>) -> Option<Schema> {
         sequences,
     };
     Schema::from_parts(parts).ok()
+}
+
+fn take_column(fields: &mut Fields<'_>) -> Option<Column> {
+    let (name, kind) = (fields.text()?, fields.kind()?);
+    let flags = fields.byte()?;
+    let declared = match flags & DECLARED {
+        0 => Declared::Usual,
+        _ => Declared::parse(&fields.text()?),
+    };
+    let default = match flags & DEFAULT {
+        0 => None,
+        _ => Some(fields.text()?),
+    };
+    let identity = match flags & ALWAYS {
+        0 => Identity::ByDefault,
+        _ => Identity::Always,
+    };
+    Some(Column {
+        name,
+        kind,
+        declared: declared.of(kind),
+        not_null: flags & NOT_NULL != 0,
+        default,
+        identity: (flags & IDENTITY != 0).then_some(identity),
+        hidden: flags & HIDDEN != 0,
+    })
 }
 
 fn take_missing(kind: Type, row: &[u8]) -> Option<Value> {
@@ -381,13 +405,16 @@ mod tests {
                     scale: 9,
                 },
             ),
-            Column::new("größe", Type::Json),
+            Column::new("größe", Type::Json).declared(Declared::Jsonb),
             Column::new("_rowid", Type::Uuid).hidden(),
         ];
         let schema = Schema::new("shop/orders", columns, &["at", "id"]).unwrap();
         let mut parts = schema.parts().clone();
+        parts.columns[0].identity = Some(Identity::Always);
         parts.drop_column(2);
-        let added = Column::new("note", Type::Utf8).with_default("'none'");
+        let added = Column::new("note", Type::Utf8)
+            .declared(Declared::Varchar(Some(7)))
+            .with_default("'none'");
         parts.add_column(added, Value::from("none"));
         parts.indexes.push(Index {
             name: "by_note".into(),
@@ -455,6 +482,21 @@ mod tests {
             Column::new("v", Type::Utf8),
         ];
         let schema = Schema::new("t", columns, &["id"]).unwrap();
+        assert_eq!(decode(TableId(1), bytes).unwrap(), Record::Table(schema));
+    }
+
+    #[test]
+    fn records_of_version_2_are_still_read() {
+        let bytes =
+            b"\x02T\x00\x01t\x00\x02\x00\x02id\x00\x06Uint64\x01\x00\x02at\x00\x09Timestamp\x05\
+            \x00\x05now()\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00";
+        let columns = vec![
+            Column::new("id", Type::Uint64).not_null(),
+            Column::new("at", Type::Timestamp)
+                .not_null()
+                .with_default("now()"),
+        ];
+        let schema = Schema::new("t", columns, &["id", "at"]).unwrap();
         assert_eq!(decode(TableId(1), bytes).unwrap(), Record::Table(schema));
     }
 

@@ -19,7 +19,7 @@ mod shown;
 
 use std::sync::Arc;
 
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 use syntax::ast::BinaryOperator;
 
 pub(crate) use compile::{Scope, conjuncts};
@@ -250,6 +250,15 @@ impl Scalar {
     /// Whether it is true; NULL is not.
     pub(crate) fn holds(&self, given: Given<'_>) -> Result<bool> {
         Ok(self.value(given)? == Value::Bool(true))
+    }
+
+    /// The same text, cut to the length that a cast names; a constant is cut at once.
+    fn cut_to(self, declared: Declared) -> Self {
+        match self {
+            whole if !declared.limits() => whole,
+            Self::Value(Value::Utf8(text)) => Self::Value(Value::from(declared.cut(&text))),
+            whole => Self::Call(Function::Cut(declared), [whole].into()),
+        }
     }
 
     /// The same expression as one of type `kind`; a constant is cast at once.

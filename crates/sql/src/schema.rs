@@ -17,13 +17,14 @@
 mod column;
 mod fault;
 
+use keys::declared::Fit;
 use keys::{RowView, Type, Value, encode_key, encode_row, format_key};
 use txn::Bytes;
 
 use crate::options::TableOptions;
 use crate::{Error, Result};
 
-pub use column::{Column, Index};
+pub use column::{Column, Identity, Index};
 pub(crate) use column::{Owned, Slot};
 pub(crate) use fault::name_fault;
 
@@ -42,6 +43,8 @@ pub struct Schema {
     parts: Parts,
     /// Whether the key columns come first and in order, and then the slots'.
     in_order: bool,
+    /// Whether a column has a length that values must keep.
+    limited: bool,
 }
 
 /// What a schema is made of, to be taken apart and put together again.
@@ -154,7 +157,12 @@ impl Schema {
         let slots = parts.slots.iter().map(|slot| slot.column);
         let stored = parts.key.iter().copied().map(Some).chain(slots);
         let in_order = stored.eq((0..parts.columns.len()).map(Some));
-        Ok(Self { parts, in_order })
+        let limited = parts.columns.iter().any(|one| one.declared.limits());
+        Ok(Self {
+            parts,
+            in_order,
+            limited,
+        })
     }
 
     /// What it is made of.
@@ -284,6 +292,20 @@ impl Schema {
         self.encode_key_prefix(values)
     }
 
+    /// Makes the values of a row fit the lengths of their columns: blanks that are too many are cut off,
+    /// and anything else that is too long is an error.
+    pub(crate) fn fit(&self, row: &mut [Value]) -> Result<()> {
+        if !self.limited {
+            return Ok(());
+        }
+        for (column, value) in self.parts.columns.iter().zip(row) {
+            if column.declared.limits() {
+                *value = fitting(self.name(), column, std::mem::replace(value, Value::Null))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The key and row bytes of a row, its values in the order of the columns.
     pub fn encode(&self, row: &[Value]) -> Result<(Bytes, Bytes)> {
         let Parts {
@@ -297,6 +319,11 @@ impl Schema {
         }
         for (column, value) in columns.iter().zip(row) {
             self.check(column, value)?;
+            if let (true, Value::Utf8(text)) = (self.limited, value)
+                && column.declared.fit(text) == Fit::TooLong
+            {
+                return Err(too_long(self.name(), column));
+            }
         }
         let pick = |position: usize| row.get(position).cloned().unwrap_or(Value::Null);
         let key: Vec<Value> = key.iter().map(|position| pick(*position)).collect();
@@ -380,6 +407,26 @@ impl Schema {
             expected,
             given,
         }
+    }
+}
+
+/// The value as a column of a table takes it: no longer than it was declared.
+pub(crate) fn fitting(table: &str, column: &Column, value: Value) -> Result<Value> {
+    let Value::Utf8(text) = &value else {
+        return Ok(value);
+    };
+    match column.declared.fit(text) {
+        Fit::Whole => Ok(value),
+        Fit::Cut(kept) => Ok(Value::from(kept)),
+        Fit::TooLong => Err(too_long(table, column)),
+    }
+}
+
+fn too_long(table: &str, column: &Column) -> Error {
+    Error::TooLong {
+        table: table.to_owned(),
+        column: column.name.clone(),
+        declared: column.declared,
     }
 }
 

@@ -29,6 +29,7 @@ mod tables;
 mod types;
 
 pub(crate) use functions::all as all_functions;
+pub(crate) use objects::table_oid;
 pub use personal::{Personal, configured, personalise, sleeps};
 pub(crate) use rewrite::{call, plain_type, rewrite, spell};
 pub(crate) use tables::SystemTables;

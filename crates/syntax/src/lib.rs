@@ -52,7 +52,7 @@ pub mod tokens;
 
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
-pub use literal::{cast_type, literal, literal_text};
+pub use literal::{cast_declared, cast_type, literal, literal_text};
 pub use parse::{deep, parse, parse_each};
 pub use span::{Position, Span};
 pub use statement::{Ident, Kind, Mode, Name, Statement};

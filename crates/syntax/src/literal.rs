@@ -35,7 +35,8 @@ pub fn literal_text(expr: &ast::Expr) -> Option<(Option<Type>, String)> {
             expr, data_type, ..
         } => {
             let kind = cast_type(data_type)?;
-            Some((Some(kind), literal_text(expr)?.1))
+            let text = literal_text(expr)?.1;
+            Some((Some(kind), cast_declared(data_type).cut(&text).to_owned()))
         }
         ast::Expr::TypedString(typed) => {
             let kind = cast_type(&typed.data_type)?;
@@ -55,6 +56,11 @@ fn plain_text(value: &ast::Value) -> Option<String> {
         ast::Value::DollarQuotedString(quoted) => Some(quoted.value.clone()),
         _ => None,
     }
+}
+
+/// What PostgreSQL calls the type that a cast names, if that says more than the type.
+pub fn cast_declared(data_type: &ast::DataType) -> keys::Declared {
+    keys::Declared::parse(&data_type.to_string())
 }
 
 /// The type of ours that a cast names, if there is one.

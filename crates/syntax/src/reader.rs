@@ -99,6 +99,45 @@ impl<'t> Reader<'t> {
             .all(|(ahead, word)| is_word(self.peek(ahead), word))
     }
 
+    /// Takes these words out of the statement if they stand before any of `ends`, outside of
+    /// parentheses.
+    pub(crate) fn take_out(&mut self, words: &str, ends: &[&str]) -> bool {
+        let words: Vec<&str> = words.split(' ').collect();
+        let (mut ahead, mut depth) = (0_usize, 0_usize);
+        while let Some(token) = self.peek(ahead) {
+            match token.token {
+                Token::LParen => depth += 1,
+                Token::RParen => depth = depth.saturating_sub(1),
+                _ if depth > 0 => {}
+                _ if ends.iter().any(|end| is_word(Some(token), end)) => return false,
+                _ => {
+                    let mut each = words.iter().enumerate();
+                    if each.all(|(place, word)| is_word(self.peek(ahead + place), word)) {
+                        self.remove(ahead, words.len());
+                        return true;
+                    }
+                }
+            }
+            ahead += 1;
+        }
+        false
+    }
+
+    /// Removes tokens that are not read yet.
+    fn remove(&mut self, ahead: usize, count: usize) {
+        let read = self.parser.index();
+        let parser = std::mem::replace(&mut self.parser, Parser::new(self.dialect));
+        let mut tokens = parser.into_tokens();
+        tokens.drain(read + ahead..read + ahead + count);
+        self.count = tokens.len();
+        self.parser = Parser::new(self.dialect)
+            .with_recursion_limit(PARSER_DEPTH_MAX)
+            .with_tokens_with_locations(tokens);
+        for _ in 0..read {
+            self.parser.advance_token();
+        }
+    }
+
     /// Reads these words if they are next.
     pub(crate) fn accept(&mut self, words: &str) -> bool {
         let found = self.are(words);

@@ -8,10 +8,11 @@
 //!   written                        given to the parser            in the tree
 //!   Digest::NumericHash(1)         one word, then (1)             a call of `Digest::NumericHash`
 //!   1001ul   1.5f   'a'u           CAST(1001 AS Uint64) …         a cast of a literal
-//!   Timestamp("…")  Uuid("…")      CAST('…' AS Timestamp) …       a cast of a literal
+//!   Timestamp("…")  Uuid("…")      CAST('…' AS TIMESTAMPTZ) …     a cast of a literal
 //!   Decimal("1.5", 22, 9)          CAST('1.5' AS Decimal(22, 9))  a cast of a literal
 //!   0x1F  0o17  0b11               31  15  3                      a number
 //!   CAST(x AS Int8), x::Float      … AS TINYINT), x::REAL         the type YQL means, see `keys`
+//!   x::Timestamp                   x::TIMESTAMPTZ                 an instant, see `keys::declared`
 //!   FROM t VIEW ix AS a            FROM t AS a USE INDEX (ix)     the table's index hint
 //!   FROM t VIEW PRIMARY KEY        FROM t                         a table
 //!   FROM $q                        FROM `$q`                      a table named $q
@@ -383,6 +384,11 @@ impl Rewriter<'_> {
 
     /// Whether a type stands at this place: after `::`, or after AS in a cast.
     fn is_type_place(&self, at: usize) -> bool {
+        // WITH TIME ZONE is PostgreSQL's, however the word before it is spelled.
+        let zone = ["with", "without"].map(|word| is_word(self.get(at + 1), word));
+        if zone.contains(&true) {
+            return false;
+        }
         is_token(self.previous(at), &Token::DoubleColon)
             || is_word(self.previous(at), "as") && self.casts.last().copied().unwrap_or(false)
     }
@@ -393,6 +399,7 @@ fn yql_spelling(word: &str) -> Option<&'static str> {
     match word {
         "Int8" => Some("TINYINT"),
         "Float" => Some("REAL"),
+        "Timestamp" => Some("TIMESTAMPTZ"),
         _ => None,
     }
 }

@@ -214,6 +214,8 @@ pub struct Insert {
     pub alias: Option<Ident>,
     /// The columns named; none means all, in order.
     pub columns: Vec<Ident>,
+    /// Whether columns that always count by themselves take what is given (OVERRIDING SYSTEM VALUE).
+    pub overriding: bool,
     /// The rows: VALUES or a query; `None` is DEFAULT VALUES.
     pub source: Option<Box<ast::Query>>,
     /// What happens to rows that exist.

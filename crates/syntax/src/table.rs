@@ -32,9 +32,11 @@ pub struct Column {
     pub name: Ident,
     /// Its type.
     pub kind: ColumnType,
+    /// What PostgreSQL calls the type, if that says more.
+    pub declared: keys::Declared,
     /// Where the type stands.
     pub type_span: Span,
-    /// Where NOT NULL stands, if it does.
+    /// Where NOT NULL stands, if it does, or PRIMARY KEY at the column, which says it too.
     pub not_null: Option<Span>,
     /// The value of rows that give none.
     pub default: Option<Expression>,
@@ -306,5 +308,9 @@ pub enum ColumnChange {
     DropNotNull,
     SetDefault(Box<Expression>),
     DropDefault,
-    SetType { kind: ColumnType, span: Span },
+    SetType {
+        kind: ColumnType,
+        declared: keys::Declared,
+        span: Span,
+    },
 }

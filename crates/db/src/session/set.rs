@@ -126,11 +126,7 @@ impl Session {
 
 /// The columns that SHOW answers with.
 pub(super) fn show_columns(name: &str) -> Arc<[ResultColumn]> {
-    let column = |name: &str| ResultColumn {
-        name: name.to_owned(),
-        kind: Type::Utf8,
-        list: false,
-    };
+    let column = |name: &str| ResultColumn::new(name, Type::Utf8);
     match name {
         "all" => ["name", "setting", "description"].map(column).into(),
         "transaction isolation level" => [column("transaction_isolation")].into(),

@@ -94,12 +94,7 @@ pub(super) fn prepare_sleep(statement: &Statement) -> Option<Prepared> {
 }
 
 fn sleep_columns() -> Arc<[ResultColumn]> {
-    let column = ResultColumn {
-        name: "pg_sleep".to_owned(),
-        kind: Type::Utf8,
-        list: false,
-    };
-    [column].into()
+    [ResultColumn::new("pg_sleep", Type::Utf8)].into()
 }
 
 /// Waits, and answers with one row that says nothing.

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 use db::{Notice, ResultColumn, TransactionState};
-use keys::Value;
+use keys::{Declared, Value};
 use pgwire::messages::Message;
 use pgwire::messages::data::{FieldDescription, ParameterDescription, RowDescription};
 use pgwire::messages::response::{
@@ -111,22 +111,28 @@ pub(super) fn put_parameters(out: &mut BytesMut, oids: &[u32]) {
 /// Appends what the columns of an answer are.
 pub(super) fn put_columns(out: &mut BytesMut, columns: &[ResultColumn], formats: &Formats) {
     let describe = |(position, column): (usize, &ResultColumn)| {
-        // No table is named: drivers that see one go and ask the catalog about it.
+        let (oid, size, modifier) = match column.list {
+            true => (types::list_oid(column.kind), -1, -1),
+            false => (
+                types::declared_oid(column.kind, column.declared),
+                types::size(column.kind),
+                types::modifier(column.kind, column.declared),
+            ),
+        };
+        let (table, number) = match column.origin {
+            Some(origin) => (
+                i32::from_ne_bytes(origin.table.to_ne_bytes()),
+                origin.column,
+            ),
+            None => (0, 0),
+        };
         FieldDescription::new(
             column.name.replace('\0', "\u{fffd}"),
-            0,
-            0,
-            if column.list {
-                types::list_oid(column.kind)
-            } else {
-                types::oid(column.kind)
-            },
-            if column.list {
-                -1
-            } else {
-                types::size(column.kind)
-            },
-            types::modifier(column.kind),
+            table,
+            number,
+            oid,
+            size,
+            modifier,
             formats.of(position).code(),
         )
     };
@@ -213,15 +219,22 @@ impl Formats {
         }
     }
 
-    /// The same, knowing which of the columns are lists.
+    /// The same, knowing which of the columns have a form of their own.
     pub(super) fn for_columns(self, columns: &[ResultColumn]) -> Self {
-        if !columns.iter().any(|column| column.list) {
+        let special = |column: &ResultColumn| {
+            column.list || matches!(column.declared, Declared::Timestamp | Declared::Jsonb)
+        };
+        if !columns.iter().any(special) {
             return self;
         }
-        let format = |(position, column): (usize, &ResultColumn)| match self.of(position) {
-            Format::Binary if column.list => Format::BinaryList(column.kind),
-            other => other,
-        };
+        let format =
+            |(position, column): (usize, &ResultColumn)| match (self.of(position), column.declared)
+            {
+                (Format::Binary, _) if column.list => Format::BinaryList(column.kind),
+                (Format::Binary, Declared::Jsonb) => Format::BinaryJson,
+                (Format::Text, Declared::Timestamp) => Format::TextLocal,
+                (other, _) => other,
+            };
         Self::Each(columns.iter().enumerate().map(format).collect())
     }
 

@@ -119,23 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             (Some(_), others) => return Err(Error::SeveralStatements(others + 1)),
         };
-        let wanted = prepared
-            .as_ref()
-            .map(Prepared::parameters)
-            .unwrap_or_default();
-        let mut stated = parse.type_oids.into_iter();
-        let lists = prepared
-            .as_ref()
-            .map(|prepared| db::list_parameters(prepared.statement()))
-            .unwrap_or_default();
-        let travels = |(position, kind): (usize, &keys::Type)| match stated.next() {
-            None | Some(0 | types::OID_UNKNOWN) => {
-                let list = lists.iter().find(|(place, _)| *place == position);
-                list.map_or_else(|| types::oid(*kind), |(_, of)| types::list_oid(*of))
-            }
-            Some(oid) => oid,
-        };
-        let oids = wanted.iter().enumerate().map(travels).collect();
+        let oids = travelling(prepared.as_ref(), parse.type_oids);
         let statement = Statement {
             prepared,
             oids,
@@ -310,6 +294,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let found = self.statements.get(&name).cloned();
         found.ok_or(Error::NoSuchStatement(name))
     }
+}
+
+/// The types that parameters travel as: those that the client stated, or those that are wanted.
+fn travelling(prepared: Option<&Prepared>, stated: Vec<u32>) -> Vec<u32> {
+    let Some(prepared) = prepared else {
+        return Vec::new();
+    };
+    let mut stated = stated.into_iter();
+    let lists = db::list_parameters(prepared.statement());
+    let travels = |(place, kind): (usize, &keys::Type)| match stated.next() {
+        None | Some(0 | types::OID_UNKNOWN) => {
+            let list = lists.iter().find(|(other, _)| *other == place);
+            let plain = || types::declared_oid(*kind, prepared.parameter_declared(place));
+            list.map_or_else(plain, |(_, of)| types::list_oid(*of))
+        }
+        Some(oid) => oid,
+    };
+    let wanted = prepared.parameters().iter().enumerate();
+    wanted.map(travels).collect()
 }
 
 impl Statement {

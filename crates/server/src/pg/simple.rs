@@ -87,7 +87,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     async fn simple_rows(&mut self, mut rows: ReplyRows) -> Result<()> {
-        let formats = Formats::All(Format::Text);
+        let formats = Formats::All(Format::Text).for_columns(rows.columns());
         put_columns(&mut self.channel.out, rows.columns(), &formats);
         let mut sent = 0;
         while let Some(batch) = guarded(&mut self.channel, &self.cancel, rows.next()).await? {

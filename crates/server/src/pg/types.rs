@@ -22,6 +22,9 @@
 //!   Json                   json            114     –     UTF-8
 //! ```
 //!
+//! What a column was declared as goes before that: `varchar`, `char`, `timestamp` and `jsonb` travel as
+//! themselves ([`keys::declared`]).
+//!
 //! A client may state another type for a parameter than the statement wants: an `int4` for a column
 //! of Uint64, a `text` for a Uuid. In binary its bytes are then laid out as the type it stated, and
 //! [`decode`] reads them so before it makes of them what is wanted.
@@ -32,7 +35,7 @@ mod numeric;
 mod text;
 
 use bytes::BytesMut;
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 
 use crate::{Error, Result};
 
@@ -59,23 +62,26 @@ pub(crate) const OID_JSONB: u32 = 3802;
 
 const OID_TEXT_LIST: u32 = 1009;
 /// PostgreSQL's types of lists, and what they are lists of.
-const LISTS: [(u32, u32); 16] = [
+const LISTS: [(u32, u32); 19] = [
     (199, OID_JSON),
     (1000, OID_BOOL),
     (1001, OID_BYTEA),
     (1005, OID_INT2),
     (1007, OID_INT4),
     (OID_TEXT_LIST, OID_TEXT),
+    (1014, OID_BPCHAR),
     (1015, OID_VARCHAR),
     (1016, OID_INT8),
     (1021, OID_FLOAT4),
     (1022, OID_FLOAT8),
     (1028, list::OID_OID),
+    (1115, OID_TIMESTAMP),
     (1182, OID_DATE),
     (1185, OID_TIMESTAMPTZ),
     (1187, OID_INTERVAL),
     (1231, OID_NUMERIC),
     (2951, OID_UUID),
+    (3807, OID_JSONB),
 ];
 
 /// How a value is written on the wire.
@@ -87,6 +93,10 @@ pub enum Format {
     Binary,
     /// As machines do, for a list of this type, which is at hand as its text.
     BinaryList(Type),
+    /// As machines do, a document as `jsonb`.
+    BinaryJson,
+    /// As people read it, a time as one without a zone.
+    TextLocal,
 }
 
 impl Format {
@@ -102,8 +112,8 @@ impl Format {
     /// The protocol's code.
     pub fn code(self) -> i16 {
         match self {
-            Self::Text => 0,
-            Self::Binary | Self::BinaryList(_) => 1,
+            Self::Text | Self::TextLocal => 0,
+            Self::Binary | Self::BinaryList(_) | Self::BinaryJson => 1,
         }
     }
 }
@@ -126,6 +136,11 @@ pub fn oid(kind: Type) -> u32 {
         Type::Uuid => OID_UUID,
         Type::Json => OID_JSON,
     }
+}
+
+/// PostgreSQL's number of what is declared so and stored as this type.
+pub fn declared_oid(kind: Type, declared: Declared) -> u32 {
+    declared.oid().unwrap_or_else(|| oid(kind))
 }
 
 /// PostgreSQL's number of the type that a list of ours travels as.
@@ -153,9 +168,11 @@ pub fn size(kind: Type) -> i16 {
     }
 }
 
-/// PostgreSQL's modifier of the type: precision and scale of a decimal, and -1 for all others.
-pub fn modifier(kind: Type) -> i32 {
+/// PostgreSQL's modifier of the type: precision and scale of a decimal, the length of characters, and
+/// -1 for all others.
+pub fn modifier(kind: Type, declared: Declared) -> i32 {
     match kind {
+        _ if declared != Declared::Usual => declared.modifier(),
         // Four is the size of a header that PostgreSQL's numbers once had.
         Type::Decimal { precision, scale } => (i32::from(precision) << 16 | i32::from(scale)) + 4,
         _ => -1,
@@ -190,12 +207,19 @@ pub fn encode(value: &Value, format: Format, out: &mut BytesMut) -> Result<()> {
         Format::Text => text::encode(value, out),
         Format::Binary => binary::encode(value, out),
         Format::BinaryList(kind) => list::encode(value, kind, out),
+        Format::BinaryJson => binary::encode_jsonb(value, out),
+        Format::TextLocal => text::encode_local(value, out),
     }
 }
 
 /// Reads text that is known to be UTF-8 without zero bytes into a value.
 pub(crate) fn decode_text(text: &str, wanted: Type) -> Result<Value> {
     text::decode_text(text, wanted)
+}
+
+/// The same for a time that has no zone.
+pub(crate) fn decode_local(text: &str) -> Result<Value> {
+    text::decode_local(text.as_bytes())
 }
 
 /// Reads a parameter that the client stated as type `oid` into the type the statement wants.
@@ -205,7 +229,12 @@ pub fn decode(bytes: &[u8], format: Format, oid: u32, wanted: Type) -> Result<Va
         return list::decode(bytes, oid, of);
     }
     match format {
-        Format::Text => text::decode(bytes, wanted),
-        Format::Binary | Format::BinaryList(_) => binary::decode(bytes, oid, wanted),
+        Format::Text | Format::TextLocal if oid == OID_TIMESTAMP && wanted == Type::Timestamp => {
+            text::decode_local(bytes)
+        }
+        Format::Text | Format::TextLocal => text::decode(bytes, wanted),
+        Format::Binary | Format::BinaryList(_) | Format::BinaryJson => {
+            binary::decode(bytes, oid, wanted)
+        }
     }
 }

@@ -90,7 +90,7 @@ impl<W: Write> Shell<W> {
             let place = key.iter().position(|name| *name == column.name);
             vec![
                 column.name.clone(),
-                column.kind.to_string(),
+                column.type_name(),
                 if column.not_null {
                     "not null".to_owned()
                 } else {
@@ -138,7 +138,8 @@ impl<W: Write> Shell<W> {
     fn describe_remote_table(&mut self, name: &str) -> Result<()> {
         let name = name.trim_matches(['"', '`']);
         let query = format!(
-            "SELECT column_name, data_type, is_nullable FROM information_schema.columns \
+            "SELECT column_name, data_type || coalesce('(' || character_maximum_length || ')', ''), \
+             is_nullable FROM information_schema.columns \
              WHERE table_schema = 'public' AND table_name = '{}' ORDER BY ordinal_position",
             name.replace('\'', "''")
         );

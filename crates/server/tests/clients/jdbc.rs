@@ -7,12 +7,7 @@ use crate::program::{Target, assert_there, beside, not_yet};
 const JAR: &str = "/usr/share/java/postgresql.jar";
 
 /// Sections that fail, and why.
-const NOT_YET: &[(&str, &str)] = &[
-    ("types", "`timestamp` is answered as timestamptz"),
-    ("columns", "`varchar(n)` is answered as text"),
-    ("metadataOfResults", "`varchar(n)` is answered as text"),
-    ("sparkReads", "columns of results do not name their table"),
-];
+const NOT_YET: &[(&str, &str)] = &[];
 
 #[test]
 fn pgjdbc() {

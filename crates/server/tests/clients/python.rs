@@ -8,42 +8,21 @@ use crate::program::{Target, assert_there, beside, not_yet};
 type NotYet = &'static [(&'static str, &'static str)];
 
 const PSYCOPG3_NOT_YET: NotYet = &[
-    ("types_in_text", "`timestamp` is answered as timestamptz"),
-    ("types_in_binary", "`timestamp` is answered as timestamptz"),
-    (
-        "casts_of_parameters",
-        "`timestamp` is answered as timestamptz",
-    ),
     (
         "parameters_without_a_type",
         "a literal with a point is a double, not a decimal",
     ),
-    ("copy_in", "`timestamp` is answered as timestamptz"),
     ("refusals", "`nothing(1)` is read as the form of YQL"),
-    (
-        "client_side_binding",
-        "`timestamp` is answered as timestamptz",
-    ),
-    ("descriptions", "`varchar(n)` is answered as text"),
 ];
 
 const PSYCOPG2_NOT_YET: NotYet = &[("types", "a decimal is compared with a literal as a double")];
 
 const ASYNCPG_NOT_YET: NotYet = &[
-    ("types", "`timestamp` is answered as timestamptz"),
     ("lists", "`= ANY($1)` without a cast is no list"),
     ("cursors", "MOVE does not know the portals of the protocol"),
 ];
 
-const SQLALCHEMY_NOT_YET: NotYet = &[
-    ("inspecting", "`varchar(n)` is answered as text"),
-    ("reflecting", "`jsonb` is answered as json"),
-    ("types", "`timestamp` is answered as timestamptz"),
-    (
-        "identities_and_defaults",
-        "the catalog does not tell identity columns",
-    ),
-];
+const SQLALCHEMY_NOT_YET: NotYet = &[];
 
 fn run(program: &str, fails: NotYet) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));

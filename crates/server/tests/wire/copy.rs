@@ -355,3 +355,37 @@ fn a_copy_ends_with_its_error_or_its_client() {
     }
     assert_eq!(seen, b"");
 }
+
+#[tokio::test]
+async fn a_copy_keeps_lengths_and_forms_of_declared_types() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let create = "CREATE TABLE declared (id integer PRIMARY KEY, name varchar(5), flag char(2),
+        moment timestamp, doc jsonb)";
+    client.batch_execute(create).await.unwrap();
+    let copy = "COPY declared FROM STDIN";
+    let error = send(
+        &client,
+        copy,
+        &["1\tfive5\ta\t\\N\t\\N\n2\tsix666\t\\N\t\\N\t\\N\n"],
+    )
+    .await;
+    assert_eq!(refusal(&error.unwrap_err()).0, "22001");
+    let rows = "1\tfive5     \ta    \t2024-02-29 12:00:00+02\t{\"a\": 1}\n";
+    assert_eq!(send(&client, copy, &[rows]).await.unwrap(), 1);
+    assert_eq!(
+        fetch(&client, "COPY declared TO STDOUT").await,
+        "1\tfive5\ta\t2024-02-29 12:00:00\t{\"a\": 1}\n"
+    );
+    let binary = "COPY declared (id, moment, doc) TO STDOUT (FORMAT binary)";
+    let stream = client.copy_out(binary).await.unwrap();
+    let kinds = [Type::INT4, Type::TIMESTAMP, Type::JSONB];
+    let rows: Vec<_> = BinaryCopyOutStream::new(stream, &kinds)
+        .try_collect()
+        .await
+        .unwrap();
+    let moment: std::time::SystemTime = rows[0].get(1);
+    let since = moment.duration_since(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(since.as_secs(), 1_709_208_000);
+}

@@ -45,8 +45,10 @@ impl ToSql for Raw {
 
     fn encode_format(&self, _: &tokio_postgres::types::Type) -> tokio_postgres::types::Format {
         match self.format {
-            Format::Text => tokio_postgres::types::Format::Text,
-            Format::Binary | Format::BinaryList(_) => tokio_postgres::types::Format::Binary,
+            Format::Text | Format::TextLocal => tokio_postgres::types::Format::Text,
+            Format::Binary | Format::BinaryList(_) | Format::BinaryJson => {
+                tokio_postgres::types::Format::Binary
+            }
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod bytes_by_hand;
 mod copy;
+mod declared;
 mod driver;
 mod explain;
 mod limits;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use keys::Value;
 use syntax::table::{
-    AlterTable, AlterationKind, Column as WrittenColumn, ColumnChange, Index as WrittenIndex,
-    PrimaryKey,
+    AlterTable, AlterationKind, Column as WrittenColumn, ColumnChange, ColumnType,
+    Index as WrittenIndex, PrimaryKey,
 };
 use syntax::{Ident, Name};
 use txn::{Direction, KeyRange, TableId};
@@ -21,7 +21,7 @@ use crate::catalog::Change;
 use crate::default::{canonical, default_scalar};
 use crate::names::{column_name, table_name};
 use crate::scalar::Given;
-use crate::schema::{Owned, Parts};
+use crate::schema::{Owned, Parts, fitting};
 use crate::sequence::Sequence;
 use crate::{Column, Error, Index, Result, Schema, Table};
 
@@ -226,6 +226,7 @@ impl<'d> Draft<'d> {
                 Value::Null
             }
         };
+        let missing = fitting(&self.parts.name, &column, missing)?;
         self.parts.add_column(column, missing);
         Ok(())
     }
@@ -298,10 +299,14 @@ impl<'d> Draft<'d> {
                 column.default = Some(text);
             }
             ColumnChange::DropDefault => column.default = None,
-            ColumnChange::SetType { kind, .. } => {
-                if *kind != syntax::table::ColumnType::Plain(column.kind) {
+            ColumnChange::SetType { kind, declared, .. } => {
+                if *kind != ColumnType::Plain(column.kind) {
                     return unsupported("another type for a column that exists");
                 }
+                if !declared.admits(column.declared) {
+                    return unsupported("a shorter length for a column that exists");
+                }
+                column.declared = *declared;
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::catalog::Change;
 use crate::default::{canonical, next_text};
 use crate::names::column_name;
 use crate::sequence::{Definition, range_of};
-use crate::{Column, Error, Index, Result};
+use crate::{Column, Error, Identity, Index, Result};
 
 /// A column, and the sequence to be made for it if it counts by itself.
 pub(super) struct NewColumn {
@@ -35,8 +35,12 @@ pub(super) fn column(
     if written.generated.is_some() {
         return Err(unsupported(format!("the generated column `{name}`")));
     }
-    let mut column = Column::new(name, kind);
+    let mut column = Column::new(name, kind).declared(written.declared.of(kind));
     column.not_null = written.not_null.is_some();
+    column.identity = written.identity.map(|identity| match identity.always {
+        true => Identity::Always,
+        false => Identity::ByDefault,
+    });
     if counts {
         return counting(change, table, column, written.default.is_some());
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use keys::Type;
 
 use crate::schema::Parts;
-use crate::{Column, Index, Schema};
+use crate::{Column, Identity, Index, Schema};
 
 /// The statement that makes the table.
 pub(crate) fn create_statement(schema: &Schema) -> String {
@@ -40,6 +40,14 @@ pub(crate) fn create_statement(schema: &Schema) -> String {
 fn column_line(parts: &Parts, position: usize, column: &Column) -> String {
     let owns = parts.sequences.iter().any(|owned| owned.column == position);
     let counts = owns && crate::default::sequence_of(column).is_some();
+    let name = quoted(&column.name);
+    if let (true, Some(identity)) = (counts, column.identity) {
+        let when = match identity {
+            Identity::Always => "ALWAYS",
+            Identity::ByDefault => "BY DEFAULT",
+        };
+        return format!("{name} {} GENERATED {when} AS IDENTITY", column.kind);
+    }
     // Such a type says all of the rest.
     let serial = match column.kind {
         Type::Int16 if counts => Some("Serial2"),
@@ -47,11 +55,10 @@ fn column_line(parts: &Parts, position: usize, column: &Column) -> String {
         Type::Int64 if counts => Some("Serial8"),
         _ => None,
     };
-    let name = quoted(&column.name);
     if let Some(serial) = serial {
         return format!("{name} {serial}");
     }
-    let mut line = format!("{name} {}", column.kind);
+    let mut line = format!("{name} {}", column.type_name());
     if column.not_null {
         line.push_str(" NOT NULL");
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 use syntax::ast;
 use txn::{Direction, Transaction};
 
@@ -16,7 +16,7 @@ use crate::fast::{Keys, Path};
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
 use crate::scalar::{Given, Scalar, Scope};
-use crate::{Catalog, Error, Executor, Result, Schema, Table, cast};
+use crate::{Catalog, Error, Executor, Identity, Result, Schema, Table, cast};
 
 /// An UPDATE or DELETE that is ready to run.
 #[derive(Debug)]
@@ -120,6 +120,9 @@ impl ChangePlan {
         let mut assigned = Vec::new();
         for assignment in parts.assignments.unwrap_or_default() {
             let position = assigned_column(schema, assignment)?;
+            if !is_default(&assignment.value) {
+                refuse_always(schema, position)?;
+            }
             let value = new_value(schema, position, &assignment.value, &mut scope)?;
             assigned.push(Assigned {
                 position,
@@ -132,7 +135,7 @@ impl ChangePlan {
             true => Path::choose(&table, parts.selection, &mut scope, None, None)?,
             false => None,
         };
-        let returning = Returning::new(schema, parts.returning, &mut scope)?;
+        let returning = Returning::new(&table, parts.returning, &mut scope)?;
         let found = Found::new(
             schema,
             parts.target,
@@ -282,6 +285,7 @@ impl ChangePlan {
                 *place = cast(value, column.kind)?;
             }
         }
+        self.table.schema().fit(&mut new)?;
         Ok(Some(new))
     }
 }
@@ -302,7 +306,25 @@ pub(super) fn new_value(
     if is_default(expr) {
         return default_scalar(column).map(Some);
     }
+    // A zone in a text says nothing about a time without one.
+    if let (Declared::Timestamp, Some((None, text))) = (column.declared, syntax::literal_text(expr))
+        && text.contains(':')
+    {
+        let value = Value::from(column.declared.cut(&text));
+        return Ok(Some(Scalar::Value(cast(value, column.kind)?)));
+    }
     scope.assign(expr, column.kind)
+}
+
+/// An error if the column always counts by itself.
+pub(super) fn refuse_always(schema: &Schema, position: usize) -> Result<()> {
+    match schema.columns().get(position) {
+        Some(column) if column.identity == Some(Identity::Always) => Err(Error::IdentityValue {
+            table: schema.name().to_owned(),
+            column: column.name.clone(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// The column that an assignment is for.

@@ -12,7 +12,8 @@ use keys::{Type, Value};
 use syntax::ast;
 use txn::Transaction;
 
-use super::change::{assigned_column, new_value};
+use super::change::{assigned_column, new_value, refuse_always};
+use crate::default::is_default;
 use crate::index::IndexTable;
 use crate::names::{tree_name, tree_table_name};
 use crate::scalar::{Given, Scalar, Scope};
@@ -131,6 +132,9 @@ fn update(
     let mut assigned = Vec::with_capacity(update.assignments.len());
     for assignment in &update.assignments {
         let position = assigned_column(schema, assignment)?;
+        if !is_default(&assignment.value) {
+            refuse_always(schema, position)?;
+        }
         let value = new_value(schema, position, &assignment.value, scope)?;
         assigned.push((
             position,

@@ -7,11 +7,11 @@ use syntax::statement::Insert;
 use syntax::{Mode, ast};
 use txn::Transaction;
 
-use super::change::new_value;
+use super::change::{new_value, refuse_always};
 use super::conflict::Conflict;
 use super::returning::{Returning, Written};
 use super::{delete_row, insert_row, replace_row};
-use crate::default::default_scalar;
+use crate::default::{default_scalar, is_default};
 use crate::execute::Answer;
 use crate::names::{column_name, table_name};
 use crate::query::{PlannedQuery, ResultColumn};
@@ -50,6 +50,7 @@ impl InsertPlan {
         let table = catalog.get(&table_name(&insert.table)?)?;
         let schema = table.schema();
         let positions = positions(schema, insert)?;
+        check_identity(schema, &positions, insert)?;
         let mut others = Vec::with_capacity(schema.columns().len());
         for (position, column) in schema.columns().iter().enumerate() {
             others.push(match positions.contains(&position) {
@@ -69,7 +70,7 @@ impl InsertPlan {
             None => None,
             Some(clause) => Some(Conflict::new(&table, clause, &mut row_scope)?),
         };
-        let returning = Returning::new(schema, insert.returning.as_deref(), &mut row_scope)?;
+        let returning = Returning::new(&table, insert.returning.as_deref(), &mut row_scope)?;
         let parameters = std::mem::take(&mut row_scope.parameters);
         let plan = Self {
             table: Arc::clone(&table),
@@ -214,10 +215,11 @@ impl InsertPlan {
             });
         }
         overwrite(&mut row, &self.positions, &values);
+        let schema = self.table.schema();
+        schema.fit(&mut row)?;
         if self.mode == Mode::Insert {
             return self.insert(transaction, row, given, answer);
         }
-        let schema = self.table.schema();
         let old = match self.reads_first() {
             true => {
                 let key = schema.encode_key(&schema.key_of(&row))?;
@@ -235,6 +237,7 @@ impl InsertPlan {
             (Mode::Upsert | Mode::UpdateOn, Some(old)) => {
                 row.clone_from(old);
                 overwrite(&mut row, &self.positions, &values);
+                schema.fit(&mut row)?;
             }
             _ => {}
         }
@@ -258,6 +261,7 @@ impl InsertPlan {
                 return Ok(());
             };
             row = merged;
+            table.schema().fit(&mut row)?;
             replace_row(transaction, table, Some(&old), &row)?;
         } else {
             insert_row(transaction, table, &row)?;
@@ -297,6 +301,29 @@ fn positions(schema: &Schema, insert: &Insert) -> Result<Vec<usize>> {
         }
     }
     Ok(positions)
+}
+
+/// Refuses values for columns that always count by themselves.
+fn check_identity(schema: &Schema, positions: &[usize], insert: &Insert) -> Result<()> {
+    let writes = matches!(insert.mode, Mode::Insert | Mode::Upsert | Mode::Replace);
+    if insert.overriding || !writes {
+        return Ok(());
+    }
+    let rows = insert.source.as_deref().map(values);
+    for (place, position) in positions.iter().enumerate() {
+        let given = match rows {
+            None => false,
+            Some(None) => true,
+            Some(Some(rows)) => rows
+                .iter()
+                .filter_map(|row| row.content.get(place))
+                .any(|expr| !is_default(expr)),
+        };
+        if given {
+            refuse_always(schema, *position)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the rows come from.

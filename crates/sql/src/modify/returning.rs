@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 use syntax::ast;
 
 use crate::execute::{Answer, AnswerRows};
 use crate::names::tree_name;
 use crate::query::{ResultColumn, title};
 use crate::scalar::{Given, Scalar, Scope};
-use crate::{Error, Result, Schema};
+use crate::{Error, Result, Table};
 
 /// What RETURNING asks for.
 #[derive(Debug)]
@@ -20,19 +20,15 @@ pub(crate) struct Returning {
 
 impl Returning {
     pub(crate) fn new(
-        schema: &Schema,
+        table: &Table,
         items: Option<&[ast::SelectItem]>,
         scope: &mut Scope<'_>,
     ) -> Result<Option<Self>> {
         let Some(items) = items else { return Ok(None) };
+        let schema = table.schema();
         let (mut scalars, mut columns) = (Vec::new(), Vec::new());
-        let mut add = |scalar: Scalar, name: String| {
-            let kind = scalar.kind().unwrap_or(Type::Utf8);
-            columns.push(ResultColumn {
-                name,
-                kind,
-                list: false,
-            });
+        let mut add = |scalar: Scalar, name: String, expr: Option<&ast::Expr>| {
+            columns.push(described(table, &scalar, name, expr));
             scalars.push(scalar);
         };
         for item in items {
@@ -40,7 +36,8 @@ impl Returning {
                 ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..) => {
                     for position in schema.visible() {
                         if let Some(column) = schema.columns().get(position) {
-                            add(Scalar::Column(position, column.kind), column.name.clone());
+                            let name = column.name.clone();
+                            add(Scalar::Column(position, column.kind), name, None);
                         }
                     }
                     continue;
@@ -58,12 +55,43 @@ impl Returning {
             add(
                 scalar.ok_or_else(|| unsupported(expr))?,
                 name.unwrap_or_default(),
+                Some(expr),
             );
         }
         Ok(Some(Self {
             items: scalars,
             columns: columns.into(),
         }))
+    }
+}
+
+/// What an item looks like to who asked for it.
+fn described(
+    table: &Table,
+    scalar: &Scalar,
+    name: String,
+    expr: Option<&ast::Expr>,
+) -> ResultColumn {
+    let kind = scalar.kind().unwrap_or(Type::Utf8);
+    let plain = ResultColumn::new(name, kind);
+    match (scalar, expr) {
+        // A cast that changes nothing is a column by now.
+        (_, Some(ast::Expr::Cast { data_type, .. })) => ResultColumn {
+            declared: syntax::cast_declared(data_type).of(kind),
+            ..plain
+        },
+        (Scalar::Column(position, _), _) => match ResultColumn::of(table, *position) {
+            Some(column) => ResultColumn {
+                name: plain.name,
+                ..column
+            },
+            None => plain,
+        },
+        _ if matches!(kind, Type::Decimal { .. }) => ResultColumn {
+            declared: Declared::Numeric,
+            ..plain
+        },
+        _ => plain,
     }
 }
 

@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 use keys::types::DECIMAL_PRECISION_MAX;
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 
 use super::columns::{append, builder, data_type, field};
 use super::json::Question;
@@ -38,8 +38,8 @@ pub(crate) enum Body {
     Binary(Operation),
     /// The value with the other sign.
     Negate,
-    /// The value in another type.
-    Cast,
+    /// The value in another type, and what PostgreSQL calls that.
+    Cast(Declared),
     /// Something about a document and a part of it.
     Json(Question),
 }
@@ -73,6 +73,17 @@ impl Checked {
         checked.map(|checked| checked.output)
     }
 
+    /// What the target is called, if an expression is a cast.
+    pub(crate) fn cast_of(expr: &Expr) -> Option<Declared> {
+        let Expr::ScalarFunction(call) = expr else {
+            return None;
+        };
+        match call.func.inner().downcast_ref::<Self>()?.body {
+            Body::Cast(declared) => Some(declared),
+            _ => None,
+        }
+    }
+
     fn one(&self, values: &[Value]) -> Result<Value> {
         match (self.body, values) {
             (Body::Binary(op), [left, right]) => {
@@ -81,7 +92,13 @@ impl Checked {
                 cast(value, self.output)
             }
             (Body::Negate, [value]) => arithmetic::negate(value),
-            (Body::Cast, [value]) => cast(value.clone(), self.output),
+            (Body::Cast(Declared::Timestamp), [Value::Utf8(text)]) => {
+                cast(Value::from(Declared::Timestamp.cut(text)), self.output)
+            }
+            (Body::Cast(declared), [value]) => match cast(value.clone(), self.output)? {
+                Value::Utf8(text) if declared.limits() => Ok(Value::from(declared.cut(&text))),
+                value => Ok(value),
+            },
             (Body::Json(question), [document, part]) => question.answer(document, part),
             _ => Ok(Value::Null),
         }
@@ -92,6 +109,9 @@ impl Checked {
             (Body::Binary(op), [left, right]) => format!("{left} {op} {right}"),
             (Body::Json(question), [left, right]) => format!("{left} {question} {right}"),
             (Body::Negate, [value]) => format!("(- {value})"),
+            (Body::Cast(declared), [value]) if declared.limits() => {
+                format!("CAST({value} AS {declared})")
+            }
             (_, [value]) => format!("CAST({value} AS {})", self.output),
             _ => String::new(),
         }
@@ -153,7 +173,7 @@ impl ScalarUDFImpl for Checked {
             Body::Binary(Operation::Divide) => "checked_divide",
             Body::Binary(Operation::Modulo) => "checked_modulo",
             Body::Negate => "checked_negate",
-            Body::Cast => "checked_cast",
+            Body::Cast(_) => "checked_cast",
             Body::Json(_) => "json_part",
         }
     }

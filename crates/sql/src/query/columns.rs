@@ -11,12 +11,15 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use datafusion::scalar::ScalarValue;
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 
 use crate::{Error, Result, Schema};
 
 /// The key under which a field remembers our type where Arrow has none of its own.
 pub(crate) const TYPE_KEY: &str = "evenkeel.type";
+
+/// The key under which the target of a cast remembers what PostgreSQL calls it.
+pub(crate) const DECLARED_KEY: &str = "evenkeel.declared";
 
 const UUID_BYTES: i32 = 16;
 
@@ -56,6 +59,17 @@ pub(crate) fn field(name: &str, kind: Type, nullable: bool) -> Field {
         Type::Json => field.with_metadata([(TYPE_KEY.to_owned(), kind.to_string())].into()),
         _ => field,
     }
+}
+
+/// The target of a cast.
+pub(crate) fn cast_field(kind: Type, declared: Declared) -> Field {
+    let target = field("", kind, true);
+    if declared == Declared::Usual {
+        return target;
+    }
+    let mut metadata = target.metadata().clone();
+    metadata.insert(DECLARED_KEY.to_owned(), declared.to_string());
+    target.with_metadata(metadata)
 }
 
 /// A table's columns as Arrow fields.

@@ -37,7 +37,7 @@ use super::provider::ReadTable;
 use super::queries::{self, Queries};
 use super::refusals::ours;
 use super::{
-    ResultColumn, hidden, list_parameters, memory, results, rewrite, titles, unique, views,
+    ResultColumn, hidden, list_parameters, memory, origins, results, rewrite, titles, unique, views,
 };
 use crate::scalar::Given;
 use crate::{Catalog, Error, Result, system};
@@ -109,7 +109,8 @@ impl PlannedQuery {
         let logical = queries::logical(&state, &query, hints).await?;
         let parameters = rewrite::parameter_types(&logical).map_err(ours)?;
         let optimised = state.optimize(&logical).map_err(ours)?;
-        let columns = titles::columns(optimised.schema().fields().iter(), &names);
+        let told = origins::told(&logical);
+        let columns = titles::columns(optimised.schema().fields().iter(), &names, &told);
         let mut inner = Inner {
             queries: queries.clone(),
             catalog: Arc::clone(catalog),

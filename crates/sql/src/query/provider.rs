@@ -44,6 +44,11 @@ impl ReadTable {
         }
     }
 
+    /// The table.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     fn expected(&self, filters: &Filters, streams: usize) -> Result<Expected> {
         let extent = self.reader.extent(self.table.id(), &KeyRange::all())?;
         let rows: u64 = extent.tiles.iter().map(|tile| tile.rows).sum();

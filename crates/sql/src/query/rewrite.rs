@@ -11,10 +11,10 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
-use keys::Type;
+use keys::{Declared, Type};
 use syntax::ast;
 
-use super::columns::field;
+use super::columns::{cast_field, field};
 use super::parameters::{self, NOW, TODAY, Values};
 use super::{functions, results, typing};
 
@@ -204,7 +204,13 @@ pub(crate) struct Types;
 
 impl TypePlanner for Types {
     fn plan_type_field(&self, sql_type: &ast::DataType) -> DataFusionResult<Option<FieldRef>> {
-        let kind = syntax::cast_type(sql_type);
-        Ok(kind.map(|kind| Arc::new(field("", kind, true))))
+        let Some(kind) = syntax::cast_type(sql_type) else {
+            return Ok(None);
+        };
+        let declared = match kind {
+            Type::Decimal { .. } if !sql_type.to_string().contains('(') => Declared::Numeric,
+            _ => syntax::cast_declared(sql_type).of(kind),
+        };
+        Ok(Some(Arc::new(cast_field(kind, declared))))
     }
 }

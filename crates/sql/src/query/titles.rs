@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::FieldRef;
-use keys::Type;
+use keys::{Declared, Type};
 use syntax::ast;
+use txn::TableId;
 
+use super::origins::Told;
 use super::{results, unique};
+use crate::Table;
 use crate::names::tree_name;
+use crate::system::table_oid;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,21 +22,81 @@ pub struct ResultColumn {
     pub kind: Type,
     /// Whether its values are lists of that type, written as PostgreSQL writes them: `{1,2}`.
     pub list: bool,
+    /// What PostgreSQL calls its type, if that is not the usual name for it.
+    pub declared: Declared,
+    /// The column of a table that it is, unchanged.
+    pub origin: Option<Origin>,
+}
+
+/// A column of a table, by PostgreSQL's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The table's number in `pg_class`.
+    pub table: u32,
+    /// The column's number in `pg_attribute`.
+    pub column: i16,
+}
+
+impl Origin {
+    /// The column at this position of a table.
+    pub(crate) fn new(table: TableId, position: usize) -> Option<Self> {
+        let number = i16::try_from(position).ok()?.checked_add(1)?;
+        Some(Self {
+            table: u32::try_from(table_oid(table)).ok()?,
+            column: number,
+        })
+    }
+}
+
+impl ResultColumn {
+    /// A column that comes from nowhere in particular.
+    pub fn new(name: impl Into<String>, kind: Type) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            list: false,
+            declared: Declared::Usual,
+            origin: None,
+        }
+    }
+
+    /// The column at this position of a table.
+    pub(crate) fn of(table: &Table, position: usize) -> Option<Self> {
+        let column = table.schema().columns().get(position)?;
+        Some(Self {
+            declared: column.declared,
+            origin: Origin::new(table.id(), position),
+            ..Self::new(&column.name, column.kind)
+        })
+    }
 }
 
 /// The columns of a result whose fields these are, by these names where there are any.
 pub(crate) fn columns<'f>(
     fields: impl Iterator<Item = &'f FieldRef>,
     names: &[Option<String>],
+    told: &[Told],
 ) -> Arc<[ResultColumn]> {
-    let column = |(index, field): (usize, &FieldRef)| ResultColumn {
-        name: names
-            .get(index)
-            .cloned()
-            .flatten()
-            .unwrap_or_else(|| unique::seen(field.name()).to_owned()),
-        kind: results::element(field).map_or_else(|| results::kind_of(field), results::kind_of),
-        list: results::element(field).is_some(),
+    let column = |(index, field): (usize, &FieldRef)| {
+        let name = names.get(index).cloned().flatten();
+        let list = results::element(field);
+        let told = told.get(index).copied().filter(|_| list.is_none());
+        let told = told.unwrap_or_default();
+        let kind = match results::kind_of(list.unwrap_or(field)) {
+            Type::Utf8 if told.json => Type::Json,
+            kind => kind,
+        };
+        let declared = match kind {
+            Type::Decimal { .. } if !told.exact && list.is_none() => Declared::Numeric,
+            _ => told.declared.of(kind),
+        };
+        ResultColumn {
+            name: name.unwrap_or_else(|| unique::seen(field.name()).to_owned()),
+            kind,
+            list: list.is_some(),
+            declared,
+            origin: told.origin,
+        }
     };
     fields.enumerate().map(column).collect()
 }
@@ -92,6 +156,7 @@ pub(crate) fn title(expr: &ast::Expr) -> Option<String> {
 
 /// PostgreSQL names a cast value by its type.
 fn cast_title(data_type: &ast::DataType) -> String {
+    let declared = syntax::cast_declared(data_type);
     let name = match syntax::cast_type(data_type) {
         Some(Type::Bool) => "bool",
         Some(Type::Int16) => "int2",
@@ -100,13 +165,24 @@ fn cast_title(data_type: &ast::DataType) -> String {
         Some(Type::Float) => "float4",
         Some(Type::Double) => "float8",
         Some(Type::Decimal { .. }) => "numeric",
-        Some(Type::Utf8) => "text",
+        Some(Type::Utf8) => match declared {
+            Declared::Varchar(_) => "varchar",
+            Declared::Char(_) => "bpchar",
+            _ => "text",
+        },
         Some(Type::String) => "bytea",
         Some(Type::Date) => "date",
-        Some(Type::Datetime | Type::Timestamp) => "timestamp",
+        Some(Type::Datetime) => "timestamp",
+        Some(Type::Timestamp) => match declared {
+            Declared::Timestamp => "timestamp",
+            _ => "timestamptz",
+        },
         Some(Type::Interval) => "interval",
         Some(Type::Uuid) => "uuid",
-        Some(Type::Json) => "json",
+        Some(Type::Json) => match declared {
+            Declared::Jsonb => "jsonb",
+            _ => "json",
+        },
         _ => "?column?",
     };
     name.to_owned()

@@ -13,12 +13,13 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, Operator};
 use datafusion::scalar::ScalarValue;
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 use syntax::ast::BinaryOperator;
 
 use super::checked::{Body, Checked};
 use super::columns::{data_type, scalar};
 use super::json::Question;
+use super::origins::declared_in;
 use super::provider::external;
 use super::results;
 use crate::arithmetic::{self, Operation};
@@ -317,9 +318,16 @@ fn cast_call(cast: Cast, schema: &DFSchema) -> DataFusionResult<Transformed<Expr
     let ours = data_type(to) == *cast.field.data_type();
     // Arrow casts integers as we do, and DataFusion can look through its own casts.
     let theirs = |from: Type| from.is_integer() && (to.is_integer() || to == Type::Double);
+    let declared = declared_in(&cast.field);
+    let other = |from: Type| from != to && !theirs(from);
+    // Nobody else knows how to cut a text.
+    let cuts = match declared {
+        Declared::Timestamp => from.is_none_or(|from| from == Type::Utf8),
+        declared => declared.limits(),
+    };
     match from {
-        Some(from) if ours && from != to && !theirs(from) => Ok(Transformed::yes(Checked::call(
-            Body::Cast,
+        from if ours && (cuts || from.is_some_and(other)) => Ok(Transformed::yes(Checked::call(
+            Body::Cast(declared),
             vec![*cast.expr],
             to,
         ))),

@@ -76,7 +76,11 @@ impl<'s> Scope<'s> {
                 format: None,
                 ..
             } => match syntax::cast_type(data_type) {
-                Some(kind) => self.assign(expr, kind)?,
+                Some(kind) => {
+                    let declared = syntax::cast_declared(data_type);
+                    let inner = self.assign(expr, kind)?;
+                    inner.map(|inner| inner.cut_to(declared))
+                }
                 // The name of a table or sequence is just its text.
                 None if data_type.to_string().eq_ignore_ascii_case("regclass") => {
                     self.assign(expr, Type::Utf8)?

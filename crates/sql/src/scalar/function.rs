@@ -1,7 +1,7 @@
 //! The functions that are worked out row by row.
 
 use keys::digest::{Argument, DigestFunction, Output};
-use keys::{Type, Value, hash_values};
+use keys::{Declared, Type, Value, hash_values};
 use syntax::ast;
 
 use super::{Given, Scalar, comparable, order};
@@ -29,6 +29,8 @@ pub(crate) enum Function {
     NextValue,
     /// `setval('sequence', value [, called])`.
     SetValue,
+    /// A cast to a character type with a length.
+    Cut(Declared),
 }
 
 impl Function {
@@ -78,7 +80,7 @@ impl Function {
             // YQL's asks for arguments, so that two calls with different ones differ.
             Self::RandomUuid => true,
             Self::Hash => !arguments.is_empty(),
-            Self::NextValue => arguments.len() == 1,
+            Self::NextValue | Self::Cut(_) => arguments.len() == 1,
             Self::SetValue => matches!(arguments.len(), 2 | 3),
             Self::Digest(_) => arguments.iter().all(|one| one.kind().is_some()),
             Self::Coalesce | Self::Greatest | Self::Least => {
@@ -97,6 +99,7 @@ impl Function {
             Self::RandomUuid => Type::Uuid,
             Self::Hash => Type::Uint64,
             Self::NextValue | Self::SetValue => Type::Int64,
+            Self::Cut(_) => Type::Utf8,
             Self::Digest(function) => match function.output() {
                 Output::Uint32 => Type::Uint32,
                 Output::Uint64 => Type::Uint64,
@@ -113,6 +116,10 @@ impl Function {
             Self::RandomUuid => executor(given)?.random_uuid(),
             Self::NextValue => executor(given)?.next_value(&arguments)?,
             Self::SetValue => executor(given)?.set_value(&arguments)?,
+            Self::Cut(declared) => match arguments.into_iter().next() {
+                Some(Value::Utf8(text)) => Value::from(declared.cut(&text)),
+                other => other.unwrap_or(Value::Null),
+            },
             Self::Hash => Value::Uint64(hash_values(&arguments)),
             Self::Digest(function) => function.call(&arguments)?,
             Self::Coalesce => present(arguments).next().unwrap_or(Value::Null),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 
 use super::{Comparison, Function, Scalar};
 use crate::Schema;
@@ -90,6 +90,8 @@ impl Function {
             Self::Least => "least",
             Self::NextValue => "nextval",
             Self::SetValue => "setval",
+            Self::Cut(Declared::Char(_)) => "char",
+            Self::Cut(_) => "varchar",
         }
     }
 }

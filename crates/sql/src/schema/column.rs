@@ -1,6 +1,6 @@
 //! The parts of a schema: columns, the slots of stored rows, indexes, owned sequences.
 
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 use txn::TableId;
 
 /// One column of a table.
@@ -10,10 +10,15 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub kind: Type,
+    /// What PostgreSQL calls its type, if that is not the usual name for it.
+    pub declared: Declared,
     /// Whether NULL is refused.
     pub not_null: bool,
     /// What it has in rows that do not say: an expression, as SQL.
     pub default: Option<String>,
+    /// Whether it was declared to count by itself, and who may give it another value. The sequence is
+    /// its default.
+    pub identity: Option<Identity>,
     /// Whether `*` leaves it out, and INSERT without a list of columns too.
     pub hidden: bool,
 }
@@ -24,8 +29,10 @@ impl Column {
         Self {
             name: name.into(),
             kind,
+            declared: Declared::Usual,
             not_null: false,
             default: None,
+            identity: None,
             hidden: false,
         }
     }
@@ -35,6 +42,21 @@ impl Column {
     pub fn not_null(mut self) -> Self {
         self.not_null = true;
         self
+    }
+
+    /// The same column, declared so.
+    #[must_use]
+    pub fn declared(mut self, declared: Declared) -> Self {
+        self.declared = declared;
+        self
+    }
+
+    /// Its type for people, as it was declared.
+    pub fn type_name(&self) -> String {
+        match self.declared {
+            Declared::Usual => self.kind.to_string(),
+            declared => declared.to_string(),
+        }
     }
 
     /// The same column with a default.
@@ -50,6 +72,15 @@ impl Column {
         self.hidden = true;
         self
     }
+}
+
+/// GENERATED … AS IDENTITY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// A value that a statement gives is refused.
+    Always,
+    /// A value that a statement gives is taken.
+    ByDefault,
 }
 
 /// One place of a stored row. A column outside of the key has one for as long as the table lives,

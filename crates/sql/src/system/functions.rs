@@ -10,18 +10,18 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result as DataFusionResult;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
-    Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
 };
 use keys::{Type, Value};
 use txn::Store;
 
 use super::objects::Objects;
 use crate::Catalog;
-use crate::query::{data_type, row_by_row};
+use crate::query::{data_type, field, row_by_row};
 
 /// Every function of ours over system tables.
 pub(crate) fn all(catalog: &Arc<Catalog>, store: &Arc<Store>) -> Vec<Arc<ScalarUDF>> {
@@ -152,6 +152,10 @@ impl ScalarUDFImpl for Function {
 
     fn return_type(&self, _arguments: &[DataType]) -> DataFusionResult<DataType> {
         Ok(data_type(self.output))
+    }
+
+    fn return_field_from_args(&self, _: ReturnFieldArgs<'_>) -> DataFusionResult<FieldRef> {
+        Ok(Arc::new(field(self.name, self.output, true)))
     }
 
     fn invoke_with_args(&self, call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {

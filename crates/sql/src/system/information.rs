@@ -5,8 +5,12 @@ use super::objects::{Attribute, DATABASE, Kind, OWNER, Objects, Relation};
 use super::rows::{Cell, Rows};
 use super::tables::number;
 use super::types;
+use crate::{Definition, Identity};
 
 const DATABASE_NAME: &str = DATABASE.0;
+
+/// What a text without a length may have, in bytes: PostgreSQL's answer.
+const OCTETS_MAX: i64 = 1 << 30;
 
 /// Fills a table of `information_schema`. Those that are not named here have no rows.
 pub(super) fn fill(name: &str, objects: &Objects, rows: &mut Rows) {
@@ -25,7 +29,7 @@ pub(super) fn fill(name: &str, objects: &Objects, rows: &mut Rows) {
         "tables" => readable(objects).for_each(|one| table(one, rows)),
         "columns" => readable(objects).for_each(|one| {
             for column in &one.columns {
-                self::column(one, column, rows);
+                self::column(objects, one, column, rows);
             }
         }),
         "table_constraints" => constraints(objects, rows),
@@ -58,7 +62,7 @@ fn table(one: &Relation, rows: &mut Rows) {
     ]);
 }
 
-fn column(one: &Relation, column: &Attribute, rows: &mut Rows) {
+fn column(objects: &Objects, one: &Relation, column: &Attribute, rows: &mut Rows) {
     let kind = types::by_oid(column.type_oid);
     let name = kind.map_or("text", |kind| kind.name);
     let data_type = match kind {
@@ -78,9 +82,25 @@ fn column(one: &Relation, column: &Attribute, rows: &mut Rows) {
     };
     let scale = bits.filter(|_| !name.starts_with("float"));
     let fraction: Option<i64> = match name {
-        "timestamptz" | "interval" => Some(6),
+        "timestamp" | "timestamptz" | "interval" => Some(6),
         "date" => Some(0),
         _ => None,
+    };
+    let length = match name {
+        "varchar" | "bpchar" => types::length(column.modifier),
+        _ => None,
+    };
+    let octets = match name {
+        "text" | "varchar" | "bpchar" => Some(length.map_or(OCTETS_MAX, |length| length * 4)),
+        _ => None,
+    };
+    let generation = column.identity.map(|identity| match identity {
+        Identity::Always => "ALWAYS",
+        Identity::ByDefault => "BY DEFAULT",
+    });
+    let counts = objects.identity_sequence(one.oid, column);
+    let about = |say: fn(&Definition) -> i64| -> Cell {
+        counts.map(|definition| say(definition).to_string()).into()
     };
     let yes = |yes: bool| -> Cell { if yes { "YES" } else { "NO" }.into() };
     rows.push([
@@ -92,6 +112,8 @@ fn column(one: &Relation, column: &Attribute, rows: &mut Rows) {
         ("column_default", column.default.clone().into()),
         ("is_nullable", yes(!column.not_null)),
         ("data_type", data_type.into()),
+        ("character_maximum_length", length.into()),
+        ("character_octet_length", octets.into()),
         ("numeric_precision", bits.map(|bits| bits.0).into()),
         ("numeric_precision_radix", bits.map(|bits| bits.1).into()),
         ("numeric_scale", scale.map(|bits| bits.2).into()),
@@ -101,8 +123,13 @@ fn column(one: &Relation, column: &Attribute, rows: &mut Rows) {
         ("udt_name", name.into()),
         ("dtd_identifier", column.number.to_string().into()),
         ("is_self_referencing", "NO".into()),
-        ("is_identity", "NO".into()),
-        ("identity_cycle", "NO".into()),
+        ("is_identity", yes(generation.is_some())),
+        ("identity_generation", generation.into()),
+        ("identity_start", about(|one| one.start)),
+        ("identity_increment", about(|one| one.increment)),
+        ("identity_maximum", about(|one| one.max)),
+        ("identity_minimum", about(|one| one.min)),
+        ("identity_cycle", yes(counts.is_some_and(|one| one.cycle))),
         ("is_generated", "NEVER".into()),
         ("is_updatable", yes(one.schema == PUBLIC)),
     ]);

@@ -12,12 +12,12 @@
 
 use std::sync::Arc;
 
-use keys::Type;
+use keys::{Declared, Type};
 use txn::{Store, TableId};
 
 use super::definition::{self, Definition, PUBLIC};
 use super::types;
-use crate::{Catalog, Sequence, Table, sequence};
+use crate::{Catalog, Identity, Sequence, Table, default, sequence};
 
 /// The first number that is not PostgreSQL's own.
 const FIRST_OID: i64 = 16384;
@@ -101,8 +101,10 @@ pub(crate) struct Attribute {
     pub(crate) type_oid: i64,
     pub(crate) modifier: i64,
     pub(crate) not_null: bool,
-    /// What it is if not given, as SQL.
+    /// What it is if not given, as SQL; nothing if it counts by itself.
     pub(crate) default: Option<String>,
+    /// Whether it counts by itself, and who may give it another value.
+    pub(crate) identity: Option<Identity>,
 }
 
 impl Kind {
@@ -180,6 +182,19 @@ impl Objects {
         let mut owned = self.owned.iter();
         let found = owned.find(|one| one.table == table && one.column == number)?;
         self.by_oid(found.sequence)
+    }
+
+    /// What a column counts by that counts by itself.
+    pub(crate) fn identity_sequence(
+        &self,
+        table: i64,
+        column: &Attribute,
+    ) -> Option<&sequence::Definition> {
+        column.identity?;
+        match &self.owned_sequence(table, &column.name)?.kind {
+            Kind::Sequence(counter) => Some(&counter.definition),
+            _ => None,
+        }
     }
 
     /// What there is in a database without tables.
@@ -269,6 +284,7 @@ impl Relation {
             modifier: -1,
             not_null: !column.nullable,
             default: None,
+            identity: None,
         };
         Self {
             oid: definition.oid,
@@ -289,8 +305,10 @@ impl Relation {
     fn table(table: &Table) -> Self {
         let column = |(index, column): (usize, &crate::Column)| Attribute {
             not_null: column.not_null,
-            default: column.default.clone(),
+            identity: column.identity,
             ..Attribute::new(number(index), &column.name, column.kind)
+                .declared(column.declared)
+                .with_default(column)
         };
         let columns = table.schema().columns().iter().enumerate();
         let columns = columns.filter(|(_, column)| !column.hidden);
@@ -382,7 +400,29 @@ impl Attribute {
             modifier: i64::from(modifier),
             not_null: false,
             default: None,
+            identity: None,
         }
+    }
+
+    /// The same, with what the column was declared as.
+    fn declared(mut self, declared: Declared) -> Self {
+        if let Some(oid) = declared.oid() {
+            self.type_oid = i64::from(oid);
+            self.modifier = i64::from(declared.modifier());
+        }
+        self
+    }
+
+    /// The same, with the default as PostgreSQL spells it: a string names its type.
+    fn with_default(mut self, column: &crate::Column) -> Self {
+        let default = column.default.as_ref();
+        self.default = default.filter(|_| column.identity.is_none()).map(|text| {
+            match default::is_string(text) {
+                true => format!("{text}::{}", types::format(self.type_oid, None)),
+                false => text.clone(),
+            }
+        });
+        self
     }
 }
 
@@ -437,6 +477,7 @@ fn index(table: &Relation, oid: i64, name: String, one: Index) -> Relation {
             modifier: column.modifier,
             not_null: false,
             default: None,
+            identity: None,
         })
     });
     Relation {

@@ -7,10 +7,12 @@ use datafusion::error::DataFusionError;
 use txn::Store;
 
 use super::definition::{self, Definition, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SYS};
-use super::objects::{DATABASE, INDEX_METHOD, Index, Kind, OWNER, Objects, Relation, TABLE_METHOD};
+use super::objects::{
+    Attribute, DATABASE, INDEX_METHOD, Index, Kind, OWNER, Objects, Relation, TABLE_METHOD,
+};
 use super::rows::{Cell, Rows};
 use super::{information, partitions, types};
-use crate::Catalog;
+use crate::{Catalog, Identity};
 
 /// The only order there is: that of the bytes.
 pub(super) const COLLATIONS: [(&str, i64); 3] = [("default", 100), ("C", 950), ("POSIX", 951)];
@@ -231,9 +233,19 @@ fn attributes(one: &Relation, rows: &mut Rows) {
             ("attstorage", kind.map(|kind| kind.storage).into()),
             ("attnotnull", column.not_null.into()),
             ("atthasdef", column.default.is_some().into()),
+            ("attidentity", identity(column).into()),
             ("attislocal", true.into()),
             ("attcollation", kind.map(|kind| kind.collation).into()),
         ]);
+    }
+}
+
+/// PostgreSQL's letter for who may give a column that counts by itself another value.
+fn identity(column: &Attribute) -> &'static str {
+    match column.identity {
+        None => "",
+        Some(Identity::Always) => "a",
+        Some(Identity::ByDefault) => "d",
     }
 }
 
@@ -324,13 +336,20 @@ fn dependencies(objects: &Objects, rows: &mut Rows) {
         return;
     };
     for one in objects.owned() {
+        let table = objects.by_oid(one.table);
+        let column = table.and_then(|table| table.column(one.column));
+        // A part of an identity, or only kept for a column.
+        let kind = match column.and_then(|column| column.identity) {
+            Some(_) => "i",
+            None => "a",
+        };
         rows.push([
             ("classid", classes.oid.into()),
             ("objid", one.sequence.into()),
             ("refclassid", classes.oid.into()),
             ("refobjid", one.table.into()),
             ("refobjsubid", one.column.into()),
-            ("deptype", "a".into()),
+            ("deptype", kind.into()),
         ]);
     }
 }

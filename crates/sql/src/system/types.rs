@@ -125,6 +125,12 @@ pub(crate) fn digits(modifier: i64) -> Option<(i64, i64)> {
     (digits >= 0).then_some((digits >> PRECISION_SHIFT, digits & 0xffff))
 }
 
+/// The length in a modifier of a character type.
+pub(crate) fn length(modifier: i64) -> Option<i64> {
+    let length = modifier.checked_sub(i64::from(MODIFIER_BASE))?;
+    (length >= 0).then_some(length)
+}
+
 /// How SQL spells a type, with its modifier if there is one.
 pub(crate) fn format(oid: i64, modifier: Option<i64>) -> String {
     let Some(found) = by_oid(oid) else {
@@ -139,9 +145,10 @@ pub(crate) fn format(oid: i64, modifier: Option<i64>) -> String {
             Some((precision, scale)) => format!("{plain}({precision},{scale})"),
             None => plain.to_owned(),
         },
-        ("varchar" | "bpchar", Some(modifier)) => {
-            format!("{plain}({})", modifier - i64::from(MODIFIER_BASE))
-        }
+        ("varchar" | "bpchar", Some(modifier)) => match length(modifier) {
+            Some(length) => format!("{plain}({length})"),
+            None => plain.to_owned(),
+        },
         _ => plain.to_owned(),
     }
 }

@@ -166,7 +166,12 @@ fn column_change(reader: &mut Reader<'_>) -> Result<Option<ColumnChange>> {
         ColumnChange::DropDefault
     } else if reader.accept("set data type") || reader.accept("type") {
         let (kind, span) = column_type(reader)?;
-        ColumnChange::SetType { kind, span }
+        let declared = keys::Declared::parse(span.slice(reader.text));
+        ColumnChange::SetType {
+            kind,
+            declared,
+            span,
+        }
     } else {
         return Ok(None);
     }))

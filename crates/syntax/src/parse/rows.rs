@@ -9,6 +9,9 @@ use crate::reader::{Reader, convert_ident, convert_name};
 use crate::statement::{Ident, Insert, Kind, Mode};
 use crate::tokens::{is_token, is_word};
 
+/// The words that rows to write begin with.
+const ROWS_BEGIN: &[&str] = &["values", "select", "with", "default", "table"];
+
 /// INSERT, UPSERT and REPLACE have one grammar; sqlparser does not look at the verb.
 pub(super) fn insert(reader: &mut Reader<'_>) -> Result<Kind> {
     let start = reader.start();
@@ -19,6 +22,7 @@ pub(super) fn insert(reader: &mut Reader<'_>) -> Result<Kind> {
     } else {
         Mode::Insert
     };
+    let overriding = reader.take_out("overriding system value", ROWS_BEGIN);
     let Some(verb) = reader.next() else {
         return Err(reader.unexpected("INSERT"));
     };
@@ -45,6 +49,7 @@ pub(super) fn insert(reader: &mut Reader<'_>) -> Result<Kind> {
         table: convert_name(table),
         alias: insert.table_alias.map(|alias| convert_ident(&alias.alias)),
         columns: columns(reader, &insert.columns, start)?,
+        overriding,
         source: insert.source,
         on_conflict,
         returning: insert.returning,
@@ -120,6 +125,7 @@ fn rows_on(reader: &mut Reader<'_>, mode: Mode, words: usize) -> Result<Kind> {
         table,
         alias: None,
         columns,
+        overriding: false,
         source: Some(source),
         on_conflict: None,
         returning,

@@ -291,6 +291,7 @@ pub(super) fn column(reader: &mut Reader<'_>) -> Result<(Column, Vec<Clause>)> {
     let mut column = Column {
         name,
         kind,
+        declared: keys::Declared::parse(type_span.slice(reader.text)),
         type_span,
         not_null: None,
         default: None,
@@ -319,6 +320,7 @@ pub(super) fn column(reader: &mut Reader<'_>) -> Result<(Column, Vec<Clause>)> {
         };
         if let ast::ColumnOption::PrimaryKey(_) = &option {
             clauses.push(inline_key(reader, &column.name, at)?);
+            column.not_null.get_or_insert(reader.since(at));
             continue;
         }
         if let ast::ColumnOption::Default(expr) = option {

@@ -448,7 +448,7 @@ impl Printer<'_> {
             ColumnChange::DropNotNull => "drop not null".to_owned(),
             ColumnChange::SetDefault(value) => format!("set default {}", self.expression(value)),
             ColumnChange::DropDefault => "drop default".to_owned(),
-            ColumnChange::SetType { kind, span } => {
+            ColumnChange::SetType { kind, span, .. } => {
                 format!("set type {}", self.column_type(kind, self.at(*span)))
             }
         }
@@ -467,7 +467,8 @@ impl Printer<'_> {
             write!(out, " as {}", self.ident(alias)).unwrap();
         }
         let columns = self.list(&insert.columns, |column| self.ident(column));
-        writeln!(out, " ({columns})").unwrap();
+        let overriding = if insert.overriding { " overriding" } else { "" };
+        writeln!(out, " ({columns}){overriding}").unwrap();
         match &insert.source {
             Some(source) => writeln!(out, "  rows {source}").unwrap(),
             None => out.push_str("  default values\n"),

@@ -88,7 +88,7 @@ pub(super) fn take_tuple<'d>(
             return Ok(Tuple::Incomplete);
         };
         left = after;
-        let oid = types::oid(column.kind);
+        let oid = types::declared_oid(column.kind, column.declared);
         row.push(types::decode(field, Format::Binary, oid, column.kind)?);
     }
     Ok(Tuple::Row(left))

@@ -158,7 +158,7 @@ impl Input {
         let mut left = Some(text);
         while let Some(fields) = left {
             let column = self.row.len();
-            let Some(kind) = self.columns.get(column).map(|column| column.kind) else {
+            let Some(expected) = self.columns.get(column) else {
                 return Err(self.malformed("there is data after the last column", None));
             };
             let taken = match self.form.format {
@@ -166,7 +166,7 @@ impl Input {
                 _ => text::take(fields, &self.form, &mut self.field),
             };
             let value = match taken.value {
-                Some(field) => field.decode(&self.field, kind),
+                Some(field) => field.decode(&self.field, expected),
                 None => Ok(Value::Null),
             };
             match value {
@@ -277,11 +277,7 @@ mod tests {
     ];
 
     fn columns(kinds: &[Type]) -> Arc<[ResultColumn]> {
-        let named = |(at, kind): (usize, &Type)| ResultColumn {
-            name: format!("c{at}"),
-            kind: *kind,
-            list: false,
-        };
+        let named = |(at, kind): (usize, &Type)| ResultColumn::new(format!("c{at}"), *kind);
         kinds.iter().enumerate().map(named).collect()
     }
 

@@ -6,7 +6,7 @@ use keys::Value;
 
 use super::{binary, csv, text};
 use crate::Result;
-use crate::pg::backend::{put_cells, with_length};
+use crate::pg::backend::{Formats, put_cells, with_length};
 use crate::pg::types::{self, Format};
 
 /// A copy that goes out.
@@ -14,6 +14,8 @@ pub(super) struct Output {
     form: CopyForm,
     /// Whether the header of the binary form is still to come: it travels with what follows it.
     header_due: bool,
+    /// The forms of the columns.
+    formats: Formats,
     /// The text of a field before it is escaped.
     field: BytesMut,
 }
@@ -22,6 +24,10 @@ impl Output {
     pub(super) fn new(form: CopyForm) -> Self {
         Self {
             header_due: form.format == CopyFormat::Binary,
+            formats: Formats::All(match form.format {
+                CopyFormat::Binary => Format::Binary,
+                CopyFormat::Text | CopyFormat::Csv => Format::Text,
+            }),
             form,
             field: BytesMut::new(),
         }
@@ -29,14 +35,18 @@ impl Output {
 
     /// Appends what comes before the rows.
     pub(super) fn open(&mut self, columns: &[ResultColumn], out: &mut BytesMut) -> Result<()> {
+        let formats = self.formats.clone().for_columns(columns);
         if self.form.header == CopyHeader::None {
+            self.formats = formats;
             return Ok(());
         }
         let names: Vec<Value> = columns
             .iter()
             .map(|column| Value::from(column.name.as_str()))
             .collect();
-        self.row(&names, out)
+        self.row(&names, out)?;
+        self.formats = formats;
+        Ok(())
     }
 
     /// Appends a row.
@@ -48,7 +58,7 @@ impl Output {
                 if std::mem::take(&mut self.header_due) {
                     binary::put_header(out);
                 }
-                put_cells(out, row, |_| Format::Binary)
+                put_cells(out, row, |position| self.formats.of(position))
             }
             CopyFormat::Text | CopyFormat::Csv => self.line(row, out),
         });
@@ -83,7 +93,7 @@ impl Output {
                 continue;
             }
             self.field.clear();
-            types::encode(value, Format::Text, &mut self.field)?;
+            types::encode(value, self.formats.of(column), &mut self.field)?;
             match self.form.format {
                 CopyFormat::Csv => {
                     csv::put_field(&self.field, &self.form, (column, row.len()), out)

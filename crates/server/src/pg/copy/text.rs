@@ -9,8 +9,8 @@
 use std::io::BufRead;
 
 use bytes::{BufMut, BytesMut};
-use db::CopyForm;
-use keys::{Type, Value};
+use db::{CopyForm, ResultColumn};
+use keys::{Declared, Value};
 
 use crate::Result;
 use crate::pg::types;
@@ -58,10 +58,15 @@ pub(super) enum Field<'l> {
 
 impl Field<'_> {
     /// The value of a field.
-    pub(super) fn decode(&self, buffer: &[u8], kind: Type) -> Result<Value> {
-        match self {
-            Self::Plain(text) => types::decode_text(text, kind),
-            Self::Buffered => types::decode(buffer, types::Format::Text, 0, kind),
+    pub(super) fn decode(&self, buffer: &[u8], column: &ResultColumn) -> Result<Value> {
+        let kind = column.kind;
+        match (self, column.declared) {
+            (Self::Plain(text), Declared::Timestamp) => types::decode_local(text),
+            (Self::Plain(text), _) => types::decode_text(text, kind),
+            (Self::Buffered, declared) => {
+                let oid = types::declared_oid(kind, declared);
+                types::decode(buffer, types::Format::Text, oid, kind)
+            }
         }
     }
 

@@ -60,6 +60,14 @@ pub(super) fn encode(value: &Value, out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
+/// Appends the binary form of a document that is declared as `jsonb`.
+pub(super) fn encode_jsonb(value: &Value, out: &mut BytesMut) -> Result<()> {
+    if !value.is_null() {
+        out.put_u8(JSONB_VERSION);
+    }
+    encode(value, out)
+}
+
 /// Reads bytes laid out as PostgreSQL's type `oid` into a value of the wanted type.
 pub(super) fn decode(bytes: &[u8], oid: u32, wanted: Type) -> Result<Value> {
     let value = match oid {

@@ -12,7 +12,7 @@
 use std::fmt::Write as _;
 
 use bytes::{BufMut, BytesMut};
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 
 use crate::{Error, Result};
 
@@ -29,12 +29,29 @@ pub(super) fn encode(value: &Value, out: &mut BytesMut) -> Result<()> {
         Value::Bool(false) => out.put_u8(b'f'),
         Value::Utf8(text) | Value::Json(text) => out.put_slice(text.as_bytes()),
         Value::Date(_) | Value::Datetime(_) | Value::Timestamp(_) => {
-            out.put_slice(time_text(&value.to_string()).as_bytes());
+            out.put_slice(time_text(&value.to_string(), "+00").as_bytes());
         }
         Value::Interval(micros) => write_interval(*micros, out),
         plain => write!(out, "{plain}").expect(INFALLIBLE),
     }
     Ok(())
+}
+
+/// The same, of a time that has no zone.
+pub(super) fn encode_local(value: &Value, out: &mut BytesMut) -> Result<()> {
+    match value {
+        Value::Datetime(_) | Value::Timestamp(_) => {
+            out.put_slice(time_text(&value.to_string(), "").as_bytes());
+            Ok(())
+        }
+        other => encode(other, out),
+    }
+}
+
+/// Reads text as a time that has no zone: one that stands there is passed over, as PostgreSQL does.
+pub(super) fn decode_local(bytes: &[u8]) -> Result<Value> {
+    let text = utf8(bytes)?;
+    decode_text(Declared::Timestamp.cut(text), Type::Timestamp)
 }
 
 /// Reads text as a value of the wanted type.
@@ -45,8 +62,17 @@ pub(super) fn decode(bytes: &[u8], wanted: Type) -> Result<Value> {
     decode_text(utf8(bytes)?, wanted)
 }
 
+/// The day of `2024-02-29 +01`.
+fn day_before_zone(text: &str) -> Option<&str> {
+    let (day, zone) = text.trim().split_once(' ')?;
+    zone.starts_with(['+', '-']).then_some(day)
+}
+
 /// Reads text that is known to be UTF-8 as a value of the wanted type.
 pub(super) fn decode_text(text: &str, wanted: Type) -> Result<Value> {
+    // A day has no zone, and Java's driver sends one.
+    let day = day_before_zone(text).filter(|_| wanted == Type::Date);
+    let text = day.unwrap_or(text);
     let parsed = match wanted {
         Type::String if !text.starts_with("\\x") => {
             return unescape(text.as_bytes()).map(|bytes| Value::String(bytes.into()));
@@ -71,7 +97,7 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 /// Our canonical text of a day or time as PostgreSQL's.
-fn time_text(ours: &str) -> String {
+fn time_text(ours: &str, zone: &str) -> String {
     let (date, time) = match ours.split_once('T') {
         Some((date, time)) => (date, Some(time.trim_end_matches('Z'))),
         None => (ours, None),
@@ -84,7 +110,7 @@ fn time_text(ours: &str) -> String {
         (1 - year, " BC")
     };
     match time {
-        Some(time) => format!("{shown:04}{month_day} {time}+00{era}"),
+        Some(time) => format!("{shown:04}{month_day} {time}{zone}{era}"),
         None => format!("{shown:04}{month_day}{era}"),
     }
 }

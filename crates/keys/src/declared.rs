@@ -1,0 +1,279 @@
+//! What PostgreSQL calls a type that is stored as one of ours, where that is not its usual name.
+//!
+//! Several types of PostgreSQL are stored alike, and clients read them differently. A column remembers
+//! which of them it was declared as:
+//!
+//! ```text
+//!   stored       travels as     declared as may be
+//!   Utf8         text           varchar, varchar(n), char(n)
+//!   Timestamp    timestamptz    timestamp
+//!   Json         json           jsonb
+//!   Decimal      numeric(p,s)   numeric, of what is computed: it has no digits of its own
+//! ```
+//!
+//! `Timestamp` in exactly this spelling is YQL's, an instant; `timestamp` is PostgreSQL's.
+//!
+//! Blanks at the end of a `char(n)` mean nothing, so they are not stored, and not shown either:
+//! PostgreSQL fills up with them, and its users cut them off again.
+
+use std::fmt;
+
+use crate::Type;
+use crate::types::split_parameters;
+
+/// The longest length that a character type may have, in characters.
+pub const LENGTH_MAX: u32 = 10_485_760;
+
+/// What PostgreSQL adds to the length in a type's modifier: the size of a header.
+const MODIFIER_BASE: u32 = 4;
+
+/// PostgreSQL's type of something, if it is not the one that its storage type travels as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Declared {
+    /// The usual one.
+    #[default]
+    Usual,
+    /// `varchar`, with the most characters that it may have.
+    Varchar(Option<u32>),
+    /// `char(n)`, whose blanks at the end mean nothing.
+    Char(Option<u32>),
+    /// `timestamp`: a day and a time of day, wherever that may be.
+    Timestamp,
+    /// `jsonb`.
+    Jsonb,
+    /// `numeric` of any digits.
+    Numeric,
+}
+
+/// What an assignment makes of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit<'t> {
+    /// It fits as it is.
+    Whole,
+    /// It fits without the blanks at its end.
+    Cut(&'t str),
+    /// It does not fit.
+    TooLong,
+}
+
+impl Declared {
+    /// What the name of a type declares. Names that are none declare nothing.
+    pub fn parse(name: &str) -> Self {
+        let written = name.trim();
+        // YQL's own spelling of an instant.
+        if written == "Timestamp" {
+            return Self::Usual;
+        }
+        let Ok((name, parameters)) = split_parameters(&written.to_ascii_lowercase(), written)
+        else {
+            return Self::Usual;
+        };
+        let length = parameters.first().copied();
+        match name.as_str() {
+            "varchar" | "character varying" => Self::Varchar(length),
+            // Without a length it is a single character; its other name has no limit.
+            "char" | "character" => Self::Char(length.or(Some(1))),
+            "bpchar" => Self::Char(length),
+            "timestamp" | "timestamp without time zone" => Self::Timestamp,
+            "jsonb" => Self::Jsonb,
+            _ => Self::Usual,
+        }
+    }
+
+    /// Whether something that is stored as this type may be declared so.
+    pub fn fits(self, kind: Type) -> bool {
+        match self {
+            Self::Usual => true,
+            Self::Varchar(_) | Self::Char(_) => kind == Type::Utf8,
+            Self::Timestamp => kind == Type::Timestamp,
+            Self::Jsonb => kind == Type::Json,
+            Self::Numeric => matches!(kind, Type::Decimal { .. }),
+        }
+    }
+
+    /// The same if something that is stored as this type may be declared so.
+    #[must_use]
+    pub fn of(self, kind: Type) -> Self {
+        if self.fits(kind) { self } else { Self::Usual }
+    }
+
+    /// PostgreSQL's number of the type; `None` for the usual one.
+    pub fn oid(self) -> Option<u32> {
+        match self {
+            Self::Usual => None,
+            Self::Varchar(_) => Some(1043),
+            Self::Char(_) => Some(1042),
+            Self::Timestamp => Some(1114),
+            Self::Jsonb => Some(3802),
+            Self::Numeric => Some(1700),
+        }
+    }
+
+    /// PostgreSQL's modifier of the type, -1 if there is none.
+    pub fn modifier(self) -> i32 {
+        let length = self.length().and_then(|length| {
+            let modifier = length.checked_add(MODIFIER_BASE)?;
+            i32::try_from(modifier).ok()
+        });
+        length.unwrap_or(-1)
+    }
+
+    /// The most characters that a value may have.
+    pub fn length(self) -> Option<u32> {
+        match self {
+            Self::Varchar(length) | Self::Char(length) => length,
+            _ => None,
+        }
+    }
+
+    /// Whether an assignment has to look at values.
+    pub fn limits(self) -> bool {
+        matches!(self, Self::Varchar(Some(_)) | Self::Char(_))
+    }
+
+    /// Whether every value of the other is one of this as it is.
+    pub fn admits(self, other: Self) -> bool {
+        match (self, other) {
+            (new, _) if !new.limits() => true,
+            (Self::Varchar(Some(new)), Self::Varchar(Some(old)) | Self::Char(Some(old)))
+            | (Self::Char(Some(new)), Self::Char(Some(old))) => new >= old,
+            (new, old) => new == old,
+        }
+    }
+
+    /// What an assignment makes of a text: too many blanks are cut off, and nothing else.
+    pub fn fit(self, text: &str) -> Fit<'_> {
+        let trimmed = match self {
+            Self::Char(_) => text.trim_end_matches(' '),
+            _ => text,
+        };
+        let (kept, rest) = self.split(trimmed);
+        match rest.trim_start_matches(' ').is_empty() {
+            false => Fit::TooLong,
+            true if kept.len() == text.len() => Fit::Whole,
+            true => Fit::Cut(kept),
+        }
+    }
+
+    /// What an explicit cast reads of a text: it is cut to its length, and a time up to its zone.
+    pub fn cut(self, text: &str) -> &str {
+        let (kept, _) = self.split(text);
+        match self {
+            Self::Char(_) => kept.trim_end_matches(' '),
+            Self::Timestamp => without_zone(text),
+            _ => kept,
+        }
+    }
+
+    /// As many characters as there may be, and the rest.
+    fn split(self, text: &str) -> (&str, &str) {
+        let length = self
+            .length()
+            .and_then(|length| usize::try_from(length).ok());
+        let end = length
+            // Bytes are never fewer than characters.
+            .filter(|length| text.len() > *length)
+            .and_then(|length| text.char_indices().nth(length))
+            .map_or(text.len(), |(at, _)| at);
+        text.split_at_checked(end).unwrap_or((text, ""))
+    }
+}
+
+/// The text of a time up to its zone, which says nothing about a time without one.
+fn without_zone(text: &str) -> &str {
+    // Signs before the time of day belong to the date.
+    let Some(time) = text.find(':') else {
+        return text;
+    };
+    let zone = text
+        .get(time..)
+        .and_then(|rest| rest.find(['+', '-', 'Z', 'z']));
+    let kept = zone.and_then(|zone| text.get(..time + zone));
+    kept.filter(|_| !text.trim_end().ends_with("BC"))
+        .map_or(text, str::trim_end)
+}
+
+/// PostgreSQL's short name; nothing for the usual type.
+impl fmt::Display for Declared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Usual => "",
+            Self::Varchar(_) => "varchar",
+            Self::Char(Some(_)) => "char",
+            Self::Char(None) => "bpchar",
+            Self::Timestamp => "timestamp",
+            Self::Jsonb => "jsonb",
+            Self::Numeric => "numeric",
+        })?;
+        match self.length() {
+            Some(length) => write!(f, "({length})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_printed() {
+        for (name, declared, printed) in [
+            ("varchar(20)", Declared::Varchar(Some(20)), "varchar(20)"),
+            ("CHARACTER VARYING", Declared::Varchar(None), "varchar"),
+            ("char", Declared::Char(Some(1)), "char(1)"),
+            ("bpchar", Declared::Char(None), "bpchar"),
+            ("TIMESTAMP(3)", Declared::Timestamp, "timestamp"),
+            (
+                "timestamp without time zone",
+                Declared::Timestamp,
+                "timestamp",
+            ),
+            ("timestamptz", Declared::Usual, ""),
+            ("timestamp with time zone", Declared::Usual, ""),
+            ("Timestamp", Declared::Usual, ""),
+            ("JSONB", Declared::Jsonb, "jsonb"),
+            ("json", Declared::Usual, ""),
+            ("text", Declared::Usual, ""),
+        ] {
+            assert_eq!(Declared::parse(name), declared, "{name}");
+            assert_eq!(declared.to_string(), printed);
+            assert!(declared.fits(Type::parse(name).unwrap()), "{name}");
+            if declared != Declared::Usual {
+                assert_eq!(Declared::parse(printed), declared);
+            }
+        }
+    }
+
+    #[test]
+    fn an_assignment_cuts_blanks_only_and_a_cast_cuts_all() {
+        let (varchar, char) = (Declared::Varchar(Some(3)), Declared::Char(Some(3)));
+        for (declared, text, fit, cut) in [
+            (varchar, "äöü", Fit::Whole, "äöü"),
+            (varchar, "ab   ", Fit::Cut("ab "), "ab "),
+            (varchar, "abcd", Fit::TooLong, "abc"),
+            (varchar, "ab  c", Fit::TooLong, "ab "),
+            (char, "ab", Fit::Whole, "ab"),
+            (char, "ab   ", Fit::Cut("ab"), "ab"),
+            (char, "abcd", Fit::TooLong, "abc"),
+            (Declared::Char(None), "abcd  ", Fit::Cut("abcd"), "abcd"),
+            (Declared::Varchar(None), "abcd  ", Fit::Whole, "abcd  "),
+            (
+                Declared::Timestamp,
+                "2024-02-29 12:00:00.5+02:00",
+                Fit::Whole,
+                "2024-02-29 12:00:00.5",
+            ),
+            (
+                Declared::Timestamp,
+                "2024-02-29T12:00Z",
+                Fit::Whole,
+                "2024-02-29T12:00",
+            ),
+            (Declared::Timestamp, "2024-02-29", Fit::Whole, "2024-02-29"),
+        ] {
+            assert_eq!(declared.fit(text), fit, "{declared} {text:?}");
+            assert_eq!(declared.cut(text), cut, "{declared} {text:?}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What drivers are told of columns and parameters: their declared types, and their tables.
+
+use crate::process::Server;
+
+#[tokio::test]
+async fn descriptions_name_declared_types_and_their_tables() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let create = "CREATE TABLE declared (id bigint PRIMARY KEY, name varchar(5), flag char(2),
+        moment timestamp, doc jsonb, price numeric(10, 2))";
+    client.batch_execute(create).await.unwrap();
+    let insert = client
+        .prepare("INSERT INTO declared VALUES ($1, $2, $3, $4, $5, $6)")
+        .await
+        .unwrap();
+    let names: Vec<&str> = insert.params().iter().map(|kind| kind.name()).collect();
+    let expected = ["int8", "varchar", "bpchar", "timestamp", "jsonb", "numeric"];
+    assert_eq!(names, expected);
+    let table = client
+        .query_one("SELECT 'declared'::regclass::oid", &[])
+        .await
+        .unwrap();
+    let table: i64 = table.get(0);
+    let table = u32::try_from(table).unwrap();
+    for text in [
+        "SELECT * FROM declared WHERE id = 1",
+        "SELECT * FROM declared ORDER BY name",
+    ] {
+        let select = client.prepare(text).await.unwrap();
+        let told: Vec<_> = select
+            .columns()
+            .iter()
+            .map(|one| (one.type_().name(), one.type_modifier(), one.column_id()))
+            .collect();
+        let expected = [
+            ("int8", -1, Some(1)),
+            ("varchar", 9, Some(2)),
+            ("bpchar", 6, Some(3)),
+            ("timestamp", -1, Some(4)),
+            ("jsonb", -1, Some(5)),
+            ("numeric", 655_366, Some(6)),
+        ];
+        assert_eq!(told, expected, "{text}");
+        let mut tables = select.columns().iter().map(|one| one.table_oid());
+        assert!(tables.all(|one| one == Some(table)), "{text}");
+    }
+    let computed = client
+        .prepare("SELECT price * 2, name || 'x' FROM declared WHERE moment > $1")
+        .await
+        .unwrap();
+    assert_eq!(computed.params()[0].name(), "timestamp");
+    let told: Vec<_> = computed
+        .columns()
+        .iter()
+        .map(|one| (one.type_().name(), one.type_modifier(), one.table_oid()))
+        .collect();
+    assert_eq!(told, [("numeric", -1, None), ("text", -1, None)]);
+}
