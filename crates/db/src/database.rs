@@ -91,6 +91,7 @@ impl Database {
             background,
         } = options;
         let mut inner = txn::Options::new(placement, clock, random);
+        inner.patching = Arc::new(sql::RowPatching);
         if let Some(fatality) = fatality {
             inner.fatality = fatality;
         }

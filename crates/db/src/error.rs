@@ -135,6 +135,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::Sequence { .. }
         | sql::Error::SequenceInUse { .. }
         | sql::Error::SequenceEnd { .. }
+        | sql::Error::NotCounted { .. }
         | sql::Error::SequenceValue { .. }
         | sql::Error::ValueCount { .. }
         | sql::Error::ValueType { .. }

@@ -54,7 +54,7 @@ mod sqlstate;
 mod transaction;
 
 pub use admin::PartitionInfo;
-pub use asks::list_parameters;
+pub use asks::{CursorAsk, CursorMotion, cursor_ask};
 pub use database::{Database, Options};
 pub use error::{Error, Kind, Result};
 pub use keys::{Decimal, Declared, Type, Value};

@@ -40,6 +40,7 @@ use syntax::statement::Show;
 use txn::{Committed, Durability, Savepoint};
 
 use self::cursors::Cursor;
+pub(crate) use self::cursors::folded;
 pub(crate) use self::error::SessionError;
 use self::set::{read_only, show_columns};
 use self::settings::{Settings, Until};
@@ -119,6 +120,8 @@ impl ReplyRows {
 /// A conversation. Dropping it rolls back what is open.
 pub struct Session {
     database: Arc<Database>,
+    /// Runs its statements, and knows what it took from sequences.
+    executor: Arc<Executor>,
     transaction: Option<Open>,
     settings: Settings,
     notices: Vec<Notice>,
@@ -148,8 +151,10 @@ const DEFAULT_NAME: &str = "evenkeel";
 impl Session {
     /// A new conversation.
     pub fn new(database: Arc<Database>) -> Self {
+        let executor = Arc::new(database.executor().for_session());
         Self {
             database,
+            executor,
             transaction: None,
             settings: Settings::default(),
             notices: Vec::new(),
@@ -237,8 +242,7 @@ impl Session {
             Some(open) => open.inner.reader(),
             None => self.database.store.view().reader(),
         };
-        let executor = self.database.executor();
-        let prepared = Box::pin(executor.prepare_resolved(statement, reader, hints)).await;
+        let prepared = Box::pin(self.executor.prepare_resolved(statement, reader, hints)).await;
         let prepared = prepared.map_err(|error| self.failed(error.into()))?;
         Ok(match discard {
             true => prepared.without_rows(),
@@ -397,7 +401,7 @@ impl Session {
     /// A statement over tables.
     async fn run(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
         let database = Arc::clone(&self.database);
-        let executor = database.executor();
+        let executor = Arc::clone(&self.executor);
         let statement = prepared.statement();
         if prepared.explained().is_some() {
             return self.explain(prepared, parameters).await;

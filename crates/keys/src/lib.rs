@@ -37,6 +37,9 @@ pub use key::{
     decode_key, decode_key_prefix, encode_key, prefix_upper_bound, separator,
 };
 pub use path::{KeyPath, format_key, format_values, parse_bound, parse_key};
-pub use row::{CELL_BYTES_MAX, COLUMNS_MAX, Cell, ROW_BYTES_WARN, RowView, append_row, encode_row};
+pub use row::{
+    CELL_BYTES_MAX, COLUMNS_MAX, Cell, ROW_BYTES_WARN, RowView, append_row, encode_cells,
+    encode_row,
+};
 pub use types::Type;
 pub use value::{Decimal, Value};

@@ -86,6 +86,32 @@ pub fn append_row(row: &mut Vec<u8>, values: &[Value]) -> Result<()> {
     Ok(())
 }
 
+/// Encodes a row out of the payloads of others, which are not looked into; what is missing is NULL.
+pub fn encode_cells(cells: &[Cell<'_>]) -> Result<Vec<u8>> {
+    let count = u8::try_from(cells.len())
+        .ok()
+        .filter(|_| cells.len() <= COLUMNS_MAX)
+        .ok_or_else(|| too_many_columns(cells.len()))?;
+    let payload_bytes = cells.iter().map(Cell::bytes).map(<[u8]>::len).sum();
+    let width = Width::for_bytes(payload_bytes);
+    let mut row = vec![VERSION << 4 | width.code(), count];
+    for eight in cells.chunks(8) {
+        let bits = eight.iter().rev().fold(0, |bits, cell| {
+            bits << 1 | u8::from(!matches!(cell, Cell::Bytes(_)))
+        });
+        row.push(bits);
+    }
+    let mut end = 0;
+    for cell in cells {
+        end += cell.bytes().len();
+        width.append(&mut row, end);
+    }
+    for cell in cells {
+        row.extend_from_slice(cell.bytes());
+    }
+    Ok(row)
+}
+
 /// What a row has for one column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell<'a> {
@@ -95,6 +121,15 @@ pub enum Cell<'a> {
     Null,
     /// The payload of a value.
     Bytes(&'a [u8]),
+}
+
+impl<'a> Cell<'a> {
+    fn bytes(&self) -> &'a [u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Missing | Self::Null => &[],
+        }
+    }
 }
 
 /// An encoded row, read in place.

@@ -101,6 +101,9 @@ pub enum Error {
     /// A portal without rows, run a second time.
     #[error("portal `{0}` has run already: bind it again")]
     PortalDone(String),
+    /// FETCH or MOVE that would go back in a portal.
+    #[error("portal `{0}` goes forward only: DECLARE a cursor with SCROLL")]
+    PortalForward(String),
     /// Several statements where the protocol has room for one.
     #[error("a prepared statement is one statement, and this text has {0}")]
     SeveralStatements(usize),
@@ -244,7 +247,7 @@ impl Error {
             Self::StatementExists(_) => "42P05",
             Self::NoSuchPortal(_) => "34000",
             Self::PortalExists(_) => "42P03",
-            Self::PortalDone(_) => "55000",
+            Self::PortalDone(_) | Self::PortalForward(_) => "55000",
             Self::SeveralStatements(_) => "42601",
             Self::ParameterUnbound => "42P02",
             Self::TooMany { .. } => "53400",

@@ -33,6 +33,7 @@ mod copy;
 mod extended;
 pub mod frontend;
 pub mod listener;
+mod portals;
 mod simple;
 mod startup;
 pub mod types;

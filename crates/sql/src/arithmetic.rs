@@ -3,8 +3,9 @@
 //! ```text
 //!   integers             the wider of the two types; of equal width the unsigned one, as in YQL
 //!   Float with Float     Float; a float with any other number is Double
-//!   Decimal              with an integer or a Decimal; `+ -` keep the longer scale, `*` adds the scales,
-//!                        `/` has at least 16 digits after the point and rounds half away from zero
+//!   Decimal              with an integer or a Decimal; `+ -` keep the longer scale, `*` adds the scales
+//!                        up to 20 digits after the point or the longer of the two, `/` has at least 16;
+//!                        what is cut is rounded half away from zero
 //!   Date ± integer       Date, in days        Date - Date      Int32, in days
 //!   time ± Interval      Timestamp            time - time      Interval
 //!   Interval ± Interval  Interval             Interval × / ÷ number  Interval
@@ -27,6 +28,10 @@ use crate::{Error, Result, cast};
 
 /// Digits after the point that a division of decimals gives at least.
 const QUOTIENT_SCALE_MIN: u8 = 16;
+
+/// Digits after the point past which a product has no more than its longer factor, so that products of
+/// quotients have room before it.
+const PRODUCT_SCALE_MAX: u8 = 20;
 
 /// What is done with two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +68,15 @@ pub(crate) fn result_type(op: Operation, left: Type, right: Type) -> Option<Type
         });
     }
     time_type(op, left, right)
+}
+
+/// The type that holds the numbers of both types, of which one is a float or a decimal.
+pub(crate) fn union_type(left: Type, right: Type) -> Type {
+    match (left, right) {
+        (Type::Float, Type::Float) => Type::Float,
+        (Type::Float | Type::Double, _) | (_, Type::Float | Type::Double) => Type::Double,
+        _ => decimal_type(Operation::Modulo, left, right),
+    }
 }
 
 /// The type of `-value`: an unsigned number needs a sign.
@@ -203,7 +217,10 @@ fn decimal_type(op: Operation, left: Type, right: Type) -> Type {
     let (precision, scale) = match op {
         Operation::Add | Operation::Subtract => (whole + longer + 1, longer),
         Operation::Modulo => (whole + longer, longer),
-        Operation::Multiply => (left_digits + right_digits, left_scale + right_scale),
+        Operation::Multiply => {
+            let scale = (left_scale + right_scale).min(longer.max(PRODUCT_SCALE_MAX));
+            (left_digits + right_digits, scale)
+        }
         Operation::Divide => (DECIMAL_PRECISION_MAX, longer.max(QUOTIENT_SCALE_MIN)),
     };
     Type::Decimal {

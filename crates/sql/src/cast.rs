@@ -3,7 +3,7 @@
 //! ```text
 //!   integers      any width and sign, if the number fits
 //!   to integers   a decimal rounds half away from zero, a float to the nearest even, as in PostgreSQL
-//!   text          to and from everything, in the canonical spelling
+//!   text          to and from everything, in the canonical spelling; bytes may be spelled \x00ff
 //!   times         Date, Datetime and Timestamp into each other; numbers are days, seconds, µs as in YQL
 //! ```
 //!
@@ -12,7 +12,7 @@
 
 use keys::{Decimal, Type, Value};
 
-use crate::{Error, Result};
+use crate::{Error, Result, number};
 
 const SECONDS_A_DAY: i64 = 86_400;
 const MICROSECONDS_A_SECOND: i64 = 1_000_000;
@@ -35,9 +35,8 @@ pub fn cast(value: Value, to: Type) -> Result<Value> {
         Type::Bool => to_bool(&value).ok_or_else(cannot)?,
         Type::Utf8 => Ok(Value::Utf8(to_text(&value).ok_or_else(cannot)?.into())),
         Type::String => match &value {
-            // As PostgreSQL writes bytes.
-            Value::Utf8(text) if text.starts_with("\\x") => Ok(Value::parse(to, text)?),
-            Value::Utf8(text) | Value::Json(text) => Ok(Value::String(text.as_bytes().into())),
+            Value::Utf8(text) => Ok(Value::parse(to, text)?),
+            Value::Json(text) => Ok(Value::String(text.as_bytes().into())),
             _ => Err(cannot()),
         },
         Type::Json | Type::Uuid | Type::Interval => match &value {
@@ -194,7 +193,11 @@ fn to_decimal(value: &Value, to: Type) -> Result<Value> {
             .then_some(Value::Decimal(scaled))
             .ok_or_else(out_of_range);
     }
-    Ok(Value::parse(to, &text)?)
+    // What is a number and does not fit is too large, and not misspelled.
+    Value::parse(to, &text).map_err(|error| match number::exact(&text) {
+        Some(_) => out_of_range(),
+        None => error.into(),
+    })
 }
 
 fn to_bool(value: &Value) -> Option<Result<Value>> {

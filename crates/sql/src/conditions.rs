@@ -67,6 +67,12 @@ impl Conditions {
             .count()
     }
 
+    /// How many combinations of values the first columns are bound to.
+    pub(crate) fn combinations(&self) -> usize {
+        let bound = self.columns.iter().map_while(|one| values(one));
+        bound.fold(1, |product, values| product.saturating_mul(values.len()))
+    }
+
     /// The ranges, in key order and without overlap.
     pub(crate) fn ranges(&self) -> Result<Vec<KeyRange>> {
         let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];

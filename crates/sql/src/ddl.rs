@@ -47,6 +47,7 @@ pub(crate) fn is_definition(kind: &Kind) -> bool {
             | Kind::DropTable(_)
             | Kind::AlterTable(_)
             | Kind::CreateIndex(_)
+            | Kind::RenameIndex(_)
             | Kind::DropIndex(_)
             | Kind::Truncate(_)
             | Kind::CreateSequence(_)
@@ -88,6 +89,13 @@ pub(crate) fn define(ground: Ground<'_>, statement: &Statement) -> Result<Option
         Kind::CreateIndex(create) => {
             indexes = index::create(ground, create)?;
             "CREATE INDEX"
+        }
+        Kind::RenameIndex(rename) => {
+            match index::rename(ground, rename) {
+                Err(Error::UnknownIndex { .. }) if rename.if_exists => {}
+                other => other?,
+            }
+            "ALTER INDEX"
         }
         Kind::DropIndex(drop) => {
             index::drop(ground, drop)?;

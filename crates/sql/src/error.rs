@@ -173,6 +173,12 @@ pub enum Error {
         /// Its last number.
         end: i64,
     },
+    /// A session that asks for a number before it took one.
+    #[error("{what} is not known in this session yet: call nextval first")]
+    NotCounted {
+        /// What it asked for.
+        what: String,
+    },
     /// A number beyond the bounds of a sequence.
     #[error("{value} is beyond the bounds of sequence `{name}`, {min} and {max}")]
     SequenceValue {

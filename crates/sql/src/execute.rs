@@ -3,9 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use keys::{Type, Value};
+use parking_lot::Mutex;
 use syntax::{Kind, Statement, ast};
 use txn::{Reader, Store, Transaction};
 
+use crate::counted::{Counted, not_yet};
 use crate::ddl::{Defined, Ground};
 use crate::default::spelled_name;
 use crate::expire::Sweeps;
@@ -23,8 +25,10 @@ pub struct Executor {
     store: Arc<Store>,
     catalog: Arc<Catalog>,
     /// Made when first needed: a database that only reads by key never needs it.
-    queries: OnceLock<Queries>,
-    sweeps: Sweeps,
+    queries: Arc<OnceLock<Queries>>,
+    sweeps: Arc<Sweeps>,
+    /// What its session took from sequences.
+    counted: Mutex<Counted>,
 }
 
 /// What a statement answered.
@@ -107,8 +111,21 @@ impl Executor {
         Self {
             store,
             catalog,
-            queries: OnceLock::new(),
-            sweeps: Sweeps::default(),
+            queries: Arc::default(),
+            sweeps: Arc::default(),
+            counted: Mutex::default(),
+        }
+    }
+
+    /// One that shares everything with this but what a session has counted.
+    #[must_use]
+    pub fn for_session(&self) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            catalog: Arc::clone(&self.catalog),
+            queries: Arc::clone(&self.queries),
+            sweeps: Arc::clone(&self.sweeps),
+            counted: Mutex::default(),
         }
     }
 
@@ -152,7 +169,27 @@ impl Executor {
             return Ok(Value::Null);
         };
         let sequence = self.catalog.sequence(&spelled_name(name))?;
-        Ok(Value::Int64(sequence.next(&self.store)?))
+        let number = sequence.next(&self.store)?;
+        self.counted.lock().took(sequence.id(), number);
+        Ok(Value::Int64(number))
+    }
+
+    /// `currval(name)`.
+    pub(crate) fn current_value(&self, arguments: &[Value]) -> Result<Value> {
+        let [Value::Utf8(name)] = arguments else {
+            return Ok(Value::Null);
+        };
+        let name = spelled_name(name);
+        let sequence = self.catalog.sequence(&name)?;
+        let taken = self.counted.lock().current(sequence.id());
+        let not_yet = || not_yet(&format!("currval of sequence `{name}`"));
+        taken.map(Value::Int64).ok_or_else(not_yet)
+    }
+
+    /// `lastval()`.
+    pub(crate) fn last_value(&self) -> Result<Value> {
+        let last = self.counted.lock().last();
+        last.map(Value::Int64).ok_or_else(|| not_yet("lastval"))
     }
 
     /// `setval(name, value [, called])`.
@@ -166,6 +203,9 @@ impl Executor {
         let value = cast(value, Type::Int64)?;
         if let Value::Int64(value) = value {
             sequence.set(&self.store, value, called)?;
+            if called {
+                self.counted.lock().set(sequence.id(), value);
+            }
         }
         Ok(value)
     }
@@ -269,7 +309,7 @@ impl Executor {
             Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
                 self.truncate(transaction, prepared.statement()).await
             }
-            Plan::Read(_) | Plan::Explain(_) | Plan::Plain => {
+            Plan::Read(_) | Plan::Count(_) | Plan::Explain(_) | Plan::Plain => {
                 let reader = transaction.reader();
                 let rows = self.select(reader, prepared, parameters, fast).await?;
                 Ok(Answer::Rows(rows))
@@ -310,6 +350,11 @@ impl Executor {
     ) -> Result<AnswerRows> {
         if fast && let Some(rows) = self.read_by_key(&reader, prepared, parameters)? {
             return Ok(rows);
+        }
+        if let Plan::Count(plan) = prepared.plan() {
+            let row = plan.row(self.given(parameters))?;
+            let columns = Arc::clone(&plan.columns);
+            return Ok(AnswerRows::ready("SELECT", columns, vec![row]));
         }
         let rows = match (prepared.query(), &prepared.statement().kind) {
             (Some(query), _) => query.run(reader, self.given(parameters)).await?,

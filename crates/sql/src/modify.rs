@@ -9,12 +9,14 @@
 //!
 //! Statements are compiled once. Those that name keys and compute with expressions of ours never meet
 //! DataFusion; for the others it finds the rows, so that any condition works and only the key ranges
-//! that it allows are read.
+//! that it allows are read. An UPSERT of some columns reads nothing where nothing has to be known of
+//! the row ([`patch`]).
 
 mod change;
 mod conflict;
 mod found;
 mod insert;
+mod patch;
 mod returning;
 mod rows;
 
@@ -24,6 +26,7 @@ use crate::query::PlannedQuery;
 
 pub(crate) use change::ChangePlan;
 pub(crate) use insert::InsertPlan;
+pub use patch::RowPatching;
 pub use rows::{delete_row, insert_row, replace_row};
 pub(crate) use rows::{exists, insert_encoded};
 

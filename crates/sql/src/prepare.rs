@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   statement ─► a read by key?  ─► ReadPlan                      DataFusion is never asked
+//!                nextval(…)      ─► CountPlan                     nor here
 //!                INSERT …        ─► InsertPlan ┐ rows by ours, or
 //!                UPDATE, DELETE  ─► ChangePlan ┘ by a query
 //!                anything else   ─► Query                         DataFusion plans it
@@ -18,6 +19,7 @@ use keys::{Declared, Type};
 use syntax::{Kind, Statement};
 use txn::Reader;
 
+use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn};
@@ -37,6 +39,8 @@ struct Inner {
     parameters: Vec<Type>,
     /// What PostgreSQL calls them, as far as that is known and says more.
     declared: Vec<Declared>,
+    /// The parameters that are lists, by their place from 0, and what they are lists of.
+    lists: Vec<(usize, Type)>,
     columns: Option<Arc<[ResultColumn]>>,
     plan: Plan,
     /// The query of the statement, unless nobody asks DataFusion.
@@ -48,6 +52,7 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) enum Plan {
     Read(Arc<ReadPlan>),
+    Count(CountPlan),
     Insert(Box<InsertPlan>),
     Change(Box<ChangePlan>),
     /// Shown, or run and shown.
@@ -56,12 +61,33 @@ pub(crate) enum Plan {
     Plain,
 }
 
+/// A plan, and what it tells of its statement.
+struct Drafted {
+    plan: Plan,
+    parameters: Vec<Option<Type>>,
+    columns: Option<Arc<[ResultColumn]>>,
+}
+
+impl Plan {
+    /// The parameters that are lists where no query tells.
+    fn lists(&self) -> Vec<(usize, Type)> {
+        let path = match self {
+            Self::Read(plan) => Some(&plan.path),
+            Self::Change(plan) => plan.path.as_ref(),
+            Self::Explain(explained) => return explained.lists().to_vec(),
+            Self::Insert(_) | Self::Count(_) | Self::Plain => None,
+        };
+        path.map_or(Vec::new(), |path| path.filter.listed().collect())
+    }
+}
+
 impl Inner {
     fn plain(statement: Statement, columns: Option<Arc<[ResultColumn]>>) -> Self {
         Self {
             statement: Arc::new(statement),
             parameters: Vec::new(),
             declared: Vec::new(),
+            lists: Vec::new(),
             columns,
             plan: Plan::Plain,
             query: None,
@@ -138,6 +164,12 @@ impl Prepared {
         self.inner.declared.get(place).copied().unwrap_or_default()
     }
 
+    /// The parameters that are lists, by their place from 0, and what they are lists of. Such a parameter
+    /// is given as the text of the list: `{1,2}`.
+    pub fn lists(&self) -> &[(usize, Type)] {
+        &self.inner.lists
+    }
+
     /// The same as hints to prepare it again.
     fn hints(&self) -> Vec<Option<Type>> {
         self.parameters().iter().copied().map(Some).collect()
@@ -184,44 +216,13 @@ impl Executor {
         reader: Reader,
         hints: &[Option<Type>],
     ) -> Result<Prepared> {
-        let catalog = self.catalog();
-        let generation = catalog.generation();
-        let (mut parameters, mut columns, mut select) = (Vec::new(), None, None);
-        let plan = match &statement.kind {
-            Kind::Query(asked) => match ReadPlan::new(catalog, &asked.query, hints)? {
-                Some((plan, kinds)) => {
-                    parameters = kinds;
-                    columns = Some(Arc::clone(&plan.columns));
-                    Plan::Read(Arc::new(plan))
-                }
-                None => {
-                    select = Some(asked.query.as_ref());
-                    Plan::Plain
-                }
-            },
-            Kind::Insert(insert) => {
-                let (plan, kinds) = InsertPlan::new(catalog, insert, hints)?;
-                (parameters, columns) = (kinds, plan.columns());
-                Plan::Insert(Box::new(plan))
-            }
-            Kind::Update(update) => {
-                let (plan, kinds) = ChangePlan::update(catalog, update, hints)?;
-                (parameters, columns) = (kinds, plan.columns());
-                Plan::Change(Box::new(plan))
-            }
-            Kind::Delete(delete) => {
-                let (plan, kinds) = ChangePlan::delete(catalog, delete, hints)?;
-                (parameters, columns) = (kinds, plan.columns());
-                Plan::Change(Box::new(plan))
-            }
-            Kind::Explain(explain) => {
-                columns = Some(explain::columns(explain)?);
-                let inner = Arc::new(Statement::clone(&explain.statement));
-                let inner = Box::pin(self.prepare(inner, reader.clone(), hints)).await?;
-                parameters = inner.hints();
-                Plan::Explain(inner)
-            }
-            _ => Plan::Plain,
+        let generation = self.catalog().generation();
+        let drafted = self.draft(&statement, &reader, hints).await?;
+        let (plan, mut parameters, mut columns) =
+            (drafted.plan, drafted.parameters, drafted.columns);
+        let select = match &statement.kind {
+            Kind::Query(asked) if matches!(plan, Plan::Plain) => Some(asked.query.as_ref()),
+            _ => None,
         };
         let asked = match &plan {
             Plan::Insert(plan) => plan.query(),
@@ -239,18 +240,74 @@ impl Executor {
             query = Some(planned);
         }
         merge(&mut parameters, hints);
+        let mut lists = plan.lists();
+        lists.extend(query.iter().flat_map(PlannedQuery::lists));
         let parameters = known(parameters);
         Ok(Prepared {
             inner: Arc::new(Inner {
                 statement: Arc::clone(&statement),
-                declared: parameters::declared(catalog, &statement, &parameters),
+                declared: parameters::declared(self.catalog(), &statement, &parameters),
                 parameters,
+                lists,
                 columns,
                 plan,
                 query,
                 generation,
             }),
             silent: false,
+        })
+    }
+
+    /// How a statement is run, as far as it takes no query.
+    async fn draft(
+        &self,
+        statement: &Statement,
+        reader: &Reader,
+        hints: &[Option<Type>],
+    ) -> Result<Drafted> {
+        let catalog = self.catalog();
+        let (plan, parameters, columns) = match &statement.kind {
+            Kind::Query(asked) => match ReadPlan::new(catalog, &asked.query, hints)? {
+                Some((plan, kinds)) => {
+                    let columns = Arc::clone(&plan.columns);
+                    (Plan::Read(Arc::new(plan)), kinds, Some(columns))
+                }
+                None => match CountPlan::new(&asked.query, hints)? {
+                    Some((plan, kinds)) => {
+                        let columns = Arc::clone(&plan.columns);
+                        (Plan::Count(plan), kinds, Some(columns))
+                    }
+                    None => (Plan::Plain, Vec::new(), None),
+                },
+            },
+            Kind::Insert(insert) => {
+                let (plan, kinds) = InsertPlan::new(catalog, insert, hints)?;
+                let columns = plan.columns();
+                (Plan::Insert(Box::new(plan)), kinds, columns)
+            }
+            Kind::Update(update) => {
+                let (plan, kinds) = ChangePlan::update(catalog, update, hints)?;
+                let columns = plan.columns();
+                (Plan::Change(Box::new(plan)), kinds, columns)
+            }
+            Kind::Delete(delete) => {
+                let (plan, kinds) = ChangePlan::delete(catalog, delete, hints)?;
+                let columns = plan.columns();
+                (Plan::Change(Box::new(plan)), kinds, columns)
+            }
+            Kind::Explain(explain) => {
+                let columns = explain::columns(explain)?;
+                let inner = Arc::new(Statement::clone(&explain.statement));
+                let inner = Box::pin(self.prepare(inner, reader.clone(), hints)).await?;
+                let parameters = inner.hints();
+                (Plan::Explain(inner), parameters, Some(columns))
+            }
+            _ => (Plan::Plain, Vec::new(), None),
+        };
+        Ok(Drafted {
+            plan,
+            parameters,
+            columns,
         })
     }
 

@@ -20,6 +20,7 @@
 //! ([`refusals`]).
 
 mod backwards;
+mod chains;
 mod checked;
 mod columns;
 mod context;
@@ -32,6 +33,7 @@ mod list_parameters;
 mod lists;
 mod memory;
 mod names;
+mod numbers;
 mod origins;
 mod parameters;
 mod phrases;
@@ -59,7 +61,7 @@ mod yql_functions;
 pub(crate) use columns::{TYPE_KEY, data_type, field};
 pub(crate) use explain::PlanNode;
 pub(crate) use functions::row_by_row;
-pub use list_parameters::list_parameters;
+pub(crate) use list_parameters::{element as list_element, values as list_values};
 pub use lists::elements as list_elements;
 pub(crate) use planned::{PlannedQuery, QueryRows};
 pub(crate) use queries::Queries;

@@ -26,8 +26,7 @@ pub(crate) use compile::{Scope, conjuncts};
 pub(crate) use function::Function;
 
 use crate::arithmetic::{self, Operation};
-use crate::cast::integer;
-use crate::{Error, Executor, Result, cast};
+use crate::{Error, Executor, Result, cast, number};
 
 /// An expression that is ready to be worked out.
 #[derive(Clone, Debug)]
@@ -145,6 +144,7 @@ impl Scalar {
     /// The type of its values, if it has one: NULL and an unused parameter have none.
     pub(crate) fn kind(&self) -> Option<Type> {
         match self {
+            Self::Value(Value::Decimal(decimal)) => Some(number::narrowest(*decimal)),
             Self::Value(value) => value.value_type(),
             Self::Parameter(_, kind) => *kind,
             Self::Column(_, kind) | Self::Excluded(_, kind) | Self::Cast(_, kind) => Some(*kind),
@@ -306,17 +306,13 @@ fn compare(comparison: Comparison, left: &Value, right: &Value) -> Value {
     Value::Bool(comparison.holds(order(left, right)))
 }
 
-/// Integers of any width are compared as numbers; other values are of one type.
+/// Whole numbers and decimals are compared as numbers; other values are of one type.
 pub(crate) fn order(left: &Value, right: &Value) -> std::cmp::Ordering {
-    let width = |value: &Value| value.value_type().filter(|kind| kind.is_integer());
-    if width(left).is_some() && width(right).is_some() {
-        return integer(left).cmp(&integer(right));
-    }
-    left.cmp(right)
+    number::compare(left, right).unwrap_or_else(|| left.cmp(right))
 }
 
 /// Whether values of the two types are ordered here as DataFusion orders them.
 pub(crate) fn comparable(left: Type, right: Type) -> bool {
     let ordered = !matches!(left, Type::Float | Type::Double | Type::Json);
-    (left.is_integer() && right.is_integer()) || (left == right && ordered)
+    (number::is_exact(left) && number::is_exact(right)) || (left == right && ordered)
 }

@@ -221,14 +221,18 @@ impl Mover<'_> {
         Ok(())
     }
 
-    /// `Nothing(Type?)`: NULL of a type.
+    /// `Nothing(Type?)`: NULL of a type. With anything else it is a function like any other.
     fn nothing(&mut self, here: TokenWithSpan, rest: &mut VecDeque<TokenWithSpan>) {
         let span = Span::from(here.span);
         let close = closing(rest);
         let inner = rest.iter().take(close).skip(1);
         let bare = !inner.clone().any(|token| is_token(Some(token), &Token::Lt));
         let optional = is_word(rest.get(1), "optional");
-        if !bare && !optional || close < 2 {
+        let typed = rest.get(1).is_some_and(|token| match &token.token {
+            Token::Word(word) => keys::Type::parse(&word.value).is_ok(),
+            _ => false,
+        });
+        if !(bare && typed || optional) || close < 2 {
             self.out.push(here);
             return;
         }

@@ -42,6 +42,7 @@ pub enum Kind {
     DropTable(Drop),
     Truncate(Truncate),
     CreateIndex(Box<CreateIndex>),
+    RenameIndex(Box<RenameIndex>),
     DropIndex(Drop),
     CreateSequence(Box<CreateSequence>),
     AlterSequence(Box<AlterSequence>),
@@ -150,6 +151,17 @@ pub struct CreateSequence {
     pub if_not_exists: bool,
     /// What it counts, and how.
     pub options: SequenceOptions,
+}
+
+/// ALTER INDEX … RENAME TO.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RenameIndex {
+    /// Its name.
+    pub name: Name,
+    /// Whether an index that is not there is no error.
+    pub if_exists: bool,
+    /// Its new name.
+    pub to: Ident,
 }
 
 /// ALTER SEQUENCE.

@@ -179,12 +179,13 @@ impl View {
         Ok(())
     }
 
-    /// An error if a row is no longer what a read of it found.
+    /// An error if a row is no longer what a read of it answered with.
     fn check_current(&self, table: TableId, key: &[u8], found: &Found) -> Result<()> {
         let (_, slot) = self.locate(table, key)?;
         let newest = self.store.newest_version(&slot, table, key)?;
         let current = match (found, &newest) {
-            (Some(found), Some(newest)) => found.at == newest.at,
+            // A read that found something newer than the snapshot answered with what was before.
+            (Some(found), Some(newest)) => found.at == newest.at && found.at <= self.at(),
             // A tombstone may have been collected since.
             (Some(found), None) => found.row.is_none(),
             (None, newest) => newest.is_none(),

@@ -298,7 +298,7 @@ fn query_of(cursor: &DeclareCursor, statement: &Statement) -> Statement {
 }
 
 /// A name without quotes means its lower-case spelling.
-fn folded(name: &Ident) -> String {
+pub(crate) fn folded(name: &Ident) -> String {
     match name.quote {
         Some(_) => name.value.clone(),
         None => name.value.to_lowercase(),

@@ -17,7 +17,7 @@ impl Session {
         parameters: &[Value],
     ) -> Result<Reply> {
         let database = Arc::clone(&self.database);
-        let executor = database.executor();
+        let executor = Arc::clone(&self.executor);
         let fast = self.settings.often().fast_path;
         let reader = match &self.transaction {
             Some(open) => open.inner.reader(),
@@ -32,7 +32,7 @@ impl Session {
             matches!(&prepared.statement().kind, Asks::Explain(explain) if explain.analyze);
         if let Some(inner) = prepared.explained().filter(|_| analyze) {
             let begun_us = database.store.now_us();
-            let (rows, touched) = self.measure(executor, inner, parameters).await?;
+            let (rows, touched) = self.measure(&executor, inner, parameters).await?;
             let ended_us = database.store.now_us();
             explained.measured(Measured {
                 rows,

@@ -30,8 +30,7 @@ impl Session {
             Some(open) => open.inner.reader(),
             None => self.database.store.view().reader(),
         };
-        let executor = self.database.executor();
-        let rows = executor.read_at_once(reader, prepared, parameters);
+        let rows = self.executor.read_at_once(reader, prepared, parameters);
         let limit = self.limit(&statement.kind);
         match rows.transpose()? {
             Ok(rows) => Some(Ok(ReplyRows { rows, limit })),

@@ -106,6 +106,11 @@ impl Session {
         done("RESET")
     }
 
+    /// Forgets what it took from sequences.
+    fn forget_counted(&mut self) {
+        self.executor = Arc::new(self.executor.for_session());
+    }
+
     pub(super) fn discard(&mut self, what: DiscardObject) -> Result<Reply> {
         match what {
             DiscardObject::ALL => {
@@ -115,10 +120,14 @@ impl Session {
                 self.settings.reset_all(self.until());
                 self.named.clear();
                 self.cursors.clear();
+                self.forget_counted();
                 done("DISCARD ALL")
             }
             DiscardObject::PLANS => done("DISCARD PLANS"),
-            DiscardObject::SEQUENCES => done("DISCARD SEQUENCES"),
+            DiscardObject::SEQUENCES => {
+                self.forget_counted();
+                done("DISCARD SEQUENCES")
+            }
             DiscardObject::TEMP => done("DISCARD TEMP"),
         }
     }

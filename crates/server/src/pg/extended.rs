@@ -63,15 +63,16 @@ pub(super) struct Portal {
     run: Run,
 }
 
-enum Run {
+/// How far a portal has come.
+pub(super) enum Run {
     Before,
     Rows(Cursor),
     After,
 }
 
 /// Rows that are not sent yet.
-struct Cursor {
-    rows: ReplyRows,
+pub(super) struct Cursor {
+    pub(super) rows: ReplyRows,
     ready: vec::IntoIter<Row>,
     /// Whether some were read already.
     begun: bool,
@@ -222,37 +223,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     pub(super) async fn execute(&mut self, execute: &Execute) -> Result<()> {
         let name = execute.name.as_deref().unwrap_or_default();
         let no_such = || Error::NoSuchPortal(name.to_owned());
-        let portal = self.portals.get_mut(name).ok_or_else(no_such)?;
+        let portal = self.portals.get(name).ok_or_else(no_such)?;
         let Some(prepared) = &portal.statement.prepared else {
             put(&mut self.channel.out, &EmptyQueryResponse::new());
             return Ok(());
         };
         if matches!(portal.run, Run::Before) {
+            if let Some(asked) = self.asked_of_portal(prepared.statement()) {
+                return self.portal_by_name(asked).await;
+            }
             if !self.channel.sync_is_next() {
                 self.session.begin_block();
             }
-            if let Some(rows) = self.session.read_at_once(prepared, &portal.parameters) {
-                portal.run = Run::Rows(Cursor::new(rows?));
-            } else {
-                let work = self.session.copy(prepared);
-                if let Some(copy) = guarded(&mut self.channel, &self.cancel, work).await?? {
-                    portal.run = Run::After;
-                    return self.copy(copy).await;
-                }
-                let work = self.session.execute(prepared, &portal.parameters);
-                let reply = guarded(&mut self.channel, &self.cancel, work).await??;
-                put_notices(&mut self.channel.out, self.session.take_notices());
-                match reply {
-                    Reply::Done { command, rows } => {
-                        put_done(&mut self.channel.out, command, rows);
-                        portal.run = Run::After;
-                        self.forget_after(command);
-                        return Ok(());
-                    }
-                    Reply::Rows(rows) => portal.run = Run::Rows(Cursor::new(rows)),
-                }
+            if self.begin(name).await? {
+                return Ok(());
             }
         }
+        let portal = self.portals.get_mut(name).ok_or_else(no_such)?;
         let Run::Rows(cursor) = &mut portal.run else {
             return Err(Error::PortalDone(name.to_owned()));
         };
@@ -279,6 +266,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
+    /// Runs the statement of a portal up to its rows. True if it has none, and is done.
+    pub(super) async fn begin(&mut self, name: &str) -> Result<bool> {
+        let no_such = || Error::NoSuchPortal(name.to_owned());
+        let portal = self.portals.get_mut(name).ok_or_else(no_such)?;
+        let Some(prepared) = &portal.statement.prepared else {
+            return Ok(true);
+        };
+        if let Some(rows) = self.session.read_at_once(prepared, &portal.parameters) {
+            portal.run = Run::Rows(Cursor::new(rows?));
+            return Ok(false);
+        }
+        let work = self.session.copy(prepared);
+        if let Some(copy) = guarded(&mut self.channel, &self.cancel, work).await?? {
+            portal.run = Run::After;
+            self.copy(copy).await?;
+            return Ok(true);
+        }
+        let work = self.session.execute(prepared, &portal.parameters);
+        let reply = guarded(&mut self.channel, &self.cancel, work).await??;
+        put_notices(&mut self.channel.out, self.session.take_notices());
+        match reply {
+            Reply::Done { command, rows } => {
+                put_done(&mut self.channel.out, command, rows);
+                portal.run = Run::After;
+                self.forget_after(command);
+                Ok(true)
+            }
+            Reply::Rows(rows) => {
+                portal.run = Run::Rows(Cursor::new(rows));
+                Ok(false)
+            }
+        }
+    }
+
     pub(super) fn close(&mut self, close: &Close) {
         let name = close.name.as_deref().unwrap_or_default();
         if close.target_type == TARGET_TYPE_BYTE_STATEMENT {
@@ -302,7 +323,7 @@ fn travelling(prepared: Option<&Prepared>, stated: Vec<u32>) -> Vec<u32> {
         return Vec::new();
     };
     let mut stated = stated.into_iter();
-    let lists = db::list_parameters(prepared.statement());
+    let lists = prepared.lists();
     let travels = |(place, kind): (usize, &keys::Type)| match stated.next() {
         None | Some(0 | types::OID_UNKNOWN) => {
             let list = lists.iter().find(|(other, _)| *other == place);
@@ -313,6 +334,18 @@ fn travelling(prepared: Option<&Prepared>, stated: Vec<u32>) -> Vec<u32> {
     };
     let wanted = prepared.parameters().iter().enumerate();
     wanted.map(travels).collect()
+}
+
+impl Portal {
+    /// How far it has come.
+    pub(super) fn run(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
+    /// Whether it answers with rows.
+    pub(super) fn has_rows(&self) -> bool {
+        self.statement.columns().is_some()
+    }
 }
 
 impl Statement {
@@ -336,7 +369,8 @@ impl Cursor {
         Self { rows, ready, begun }
     }
 
-    async fn next<S>(
+    /// The next row.
+    pub(super) async fn next<S>(
         &mut self,
         channel: &mut Channel<S>,
         cancel: &tokio::sync::Notify,

@@ -43,6 +43,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if several {
                 self.session.begin_block();
             }
+            if let Some(asked) = self.asked_of_portal(&statement) {
+                self.portal_by_name(asked).await?;
+                continue;
+            }
             let cancel = Arc::clone(&self.cancel);
             let session = &mut self.session;
             let work = async {

@@ -7,20 +7,11 @@ use crate::program::{Target, assert_there, beside, not_yet};
 /// Sections that fail, and why.
 type NotYet = &'static [(&'static str, &'static str)];
 
-const PSYCOPG3_NOT_YET: NotYet = &[
-    (
-        "parameters_without_a_type",
-        "a literal with a point is a double, not a decimal",
-    ),
-    ("refusals", "`nothing(1)` is read as the form of YQL"),
-];
+const PSYCOPG3_NOT_YET: NotYet = &[];
 
-const PSYCOPG2_NOT_YET: NotYet = &[("types", "a decimal is compared with a literal as a double")];
+const PSYCOPG2_NOT_YET: NotYet = &[];
 
-const ASYNCPG_NOT_YET: NotYet = &[
-    ("lists", "`= ANY($1)` without a cast is no list"),
-    ("cursors", "MOVE does not know the portals of the protocol"),
-];
+const ASYNCPG_NOT_YET: NotYet = &[];
 
 const SQLALCHEMY_NOT_YET: NotYet = &[];
 

@@ -204,3 +204,73 @@ fn flush_brings_replies_before_sync() {
         .unwrap();
     assert_eq!(round(&mut stream), ("3Z".to_owned(), 'I'));
 }
+
+/// Runs one statement by the simple protocol: the first value of each row, and the tag or the code.
+fn ask(stream: &mut TcpStream, text: &str) -> (Vec<String>, String) {
+    let query = [text.as_bytes(), b"\0"].concat();
+    stream.write_all(&message(b'Q', &query)).unwrap();
+    let (mut values, mut end) = (Vec::new(), String::new());
+    loop {
+        let (kind, body) = receive(stream);
+        match kind {
+            b'D' => values.push(String::from_utf8(body[6..].to_vec()).unwrap()),
+            b'C' => end = String::from_utf8(body[..body.len() - 1].to_vec()).unwrap(),
+            b'E' => end = sqlstate(&body),
+            b'Z' => return (values, end),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn sql_names_the_portals_of_the_protocol() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let mut stream = greeted(&server);
+    let rows = b"\0SELECT * FROM (VALUES (1), (2), (3), (4), (5)) AS v(n) ORDER BY n\0\0\0";
+    for (first, taken) in [(b"\0\0\0\x01", "12DsZ"), (b"\0\0\0\x05", "12DDDDDsZ")] {
+        assert_eq!(ask(&mut stream, "BEGIN").1, "BEGIN");
+        let messages = [
+            message(b'P', rows),
+            message(b'B', b"boat\0\0\0\0\0\0\0\0"),
+            message(b'E', &[&b"boat\0"[..], first].concat()),
+            message(b'S', b""),
+        ];
+        stream.write_all(&messages.concat()).unwrap();
+        assert_eq!(round(&mut stream), (taken.to_owned(), 'T'));
+        let left = 5 - i32::from(first[3]);
+        let passed = format!("MOVE {}", left.min(2));
+        assert_eq!(ask(&mut stream, "MOVE FORWARD 2 FROM boat").1, passed);
+        let (values, end) = ask(&mut stream, "FETCH boat");
+        match left {
+            0 => assert_eq!((values, end.as_str()), (vec![], "FETCH 0")),
+            _ => assert_eq!((values, end.as_str()), (vec!["4".to_owned()], "FETCH 1")),
+        }
+        assert_eq!(ask(&mut stream, "CLOSE boat").1, "CLOSE CURSOR");
+        assert_eq!(ask(&mut stream, "MOVE boat").1, "34000");
+        assert_eq!(ask(&mut stream, "ROLLBACK").1, "ROLLBACK");
+    }
+}
+
+#[test]
+fn a_portal_that_nobody_executed_can_be_moved_and_none_goes_back() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let mut stream = greeted(&server);
+    ask(&mut stream, "BEGIN");
+    let messages = [
+        message(
+            b'P',
+            b"\0SELECT * FROM (VALUES (1), (2), (3)) AS v(n) ORDER BY n\0\0\0",
+        ),
+        message(b'B', b"boat\0\0\0\0\0\0\0\0"),
+        message(b'P', b"move\0MOVE 2 boat\0\0\0"),
+        message(b'B', b"\0move\0\0\0\0\0\0\0"),
+        message(b'E', b"\0\0\0\0\0"),
+        message(b'S', b""),
+    ];
+    stream.write_all(&messages.concat()).unwrap();
+    assert_eq!(round(&mut stream), ("1212CZ".to_owned(), 'T'));
+    assert_eq!(ask(&mut stream, "FETCH ALL boat").0, ["3"]);
+    assert_eq!(ask(&mut stream, "FETCH BACKWARD 1 boat").1, "55000");
+}

@@ -67,6 +67,15 @@ pub(super) fn add_index(
     draft.end(outcome)
 }
 
+/// Gives an index of a table another name.
+pub(super) fn rename_index(ground: Ground<'_>, table: &str, from: &str, to: &str) -> Result<()> {
+    let change = ground.catalog.change(ground.store);
+    let table = ground.catalog.get(table)?;
+    let mut draft = Draft::new(ground, &change, &table);
+    let outcome = draft.rename_index(from, to);
+    draft.end(outcome).map(drop)
+}
+
 /// A schema on its way from what it is to what it will be.
 struct Draft<'d> {
     ground: Ground<'d>,
@@ -123,7 +132,9 @@ impl<'d> Draft<'d> {
             AlterationKind::AlterColumn { name, change } => self.alter_column(name, change),
             AlterationKind::AddIndex(index) => self.add_index(index),
             AlterationKind::DropIndex(name) => self.drop_index(name),
-            AlterationKind::RenameIndex { from, to } => self.rename_index(from, to),
+            AlterationKind::RenameIndex { from, to } => {
+                self.rename_index(&column_name(from), &column_name(to))
+            }
             AlterationKind::DropConstraint { name, if_exists } => match self.drop_index(name) {
                 Err(Error::NoSuchIndex { .. }) if *if_exists => Ok(()),
                 other => other,
@@ -339,30 +350,28 @@ impl<'d> Draft<'d> {
         }
     }
 
-    fn rename_index(&mut self, from: &Ident, to: &Ident) -> Result<()> {
+    fn rename_index(&mut self, from: &str, to: &str) -> Result<()> {
         let at = self.index(from)?;
-        let name = column_name(to);
-        if column_name(from) != name {
-            self.check_free_index(&name)?;
+        if from != to {
+            self.check_free_index(to)?;
         }
         if let Some(index) = self.parts.indexes.get_mut(at) {
-            index.name = name;
+            to.clone_into(&mut index.name);
         }
         Ok(())
     }
 
-    fn index(&self, name: &Ident) -> Result<usize> {
-        let name = column_name(name);
+    fn index(&self, name: &str) -> Result<usize> {
         let mut indexes = self.parts.indexes.iter();
         let found = indexes.position(|index| index.name == name);
         found.ok_or_else(|| match Schema::from_parts(self.parts.clone()) {
-            Ok(schema) => Error::no_such_index(&schema, &name),
+            Ok(schema) => Error::no_such_index(&schema, name),
             Err(error) => error,
         })
     }
 
     fn drop_index(&mut self, name: &Ident) -> Result<()> {
-        let at = self.index(name)?;
+        let at = self.index(&column_name(name))?;
         self.dropped.push(self.parts.indexes.remove(at).id);
         Ok(())
     }

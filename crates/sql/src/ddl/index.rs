@@ -1,17 +1,17 @@
-//! CREATE INDEX and DROP INDEX.
+//! CREATE INDEX, ALTER INDEX and DROP INDEX.
 //!
-//! The name of an index is unique in its table, as in YDB. DROP INDEX names no table, as in
-//! PostgreSQL, so there the name must be unique among all tables.
+//! The name of an index is unique in its table, as in YDB. ALTER INDEX and DROP INDEX name no table, as
+//! in PostgreSQL, so there the name must be unique among all tables.
 
 use std::sync::Arc;
 
 use syntax::Name;
-use syntax::statement::{CreateIndex, Drop};
+use syntax::statement::{CreateIndex, Drop, RenameIndex};
 use syntax::table::Index as Written;
 use txn::TableId;
 
 use super::{Ground, alter};
-use crate::names::table_name;
+use crate::names::{column_name, table_name};
 use crate::{Error, Result, Schema, Table};
 
 /// Options of PostgreSQL that say how it stores an index, and mean nothing here.
@@ -66,6 +66,17 @@ pub(super) fn drop(ground: Ground<'_>, drop: &Drop) -> Result<()> {
         change.discard(ids);
     }
     Ok(())
+}
+
+/// Gives an index another name.
+pub(super) fn rename(ground: Ground<'_>, rename: &RenameIndex) -> Result<()> {
+    let (table, index) = owner(ground, &rename.name)?;
+    alter::rename_index(
+        ground,
+        table.schema().name(),
+        &index,
+        &column_name(&rename.to),
+    )
 }
 
 /// The one table that has an index of that name.

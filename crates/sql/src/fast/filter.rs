@@ -16,8 +16,9 @@ use txn::KeyRange;
 
 use crate::conditions::{Condition, Conditions, Inclusive, RANGES_MAX};
 use crate::names::tree_name;
+use crate::query::{list_element, list_values};
 use crate::scalar::{Comparison, Given, Scalar, Scope, conjuncts};
-use crate::{Result, Schema, cast};
+use crate::{Result, Schema, number};
 
 /// What a filter asks of the key, and of the rest of the row.
 #[derive(Clone, Debug)]
@@ -42,12 +43,19 @@ struct Key<'k> {
 enum Bound {
     /// It equals one of these; NULL equals nothing.
     Equal(Vec<Scalar>),
+    /// It equals an element of a list, which is a parameter.
+    Listed(usize),
     Null,
     Above(Scalar, Inclusive),
     Below(Scalar, Inclusive),
 }
 
 impl Bound {
+    /// Whether it binds the column to values, and not to a range of them.
+    fn is_value(&self) -> bool {
+        matches!(self, Self::Equal(_) | Self::Listed(_) | Self::Null)
+    }
+
     fn shown(&self, name: &str, schema: &Schema) -> String {
         let sign = |inclusive: &Inclusive| match inclusive {
             Inclusive::Yes => "=",
@@ -61,6 +69,7 @@ impl Bound {
                     format!("{name} IN ({})", values.collect::<Vec<_>>().join(", "))
                 }
             },
+            Self::Listed(parameter) => format!("{name} = ANY (${})", parameter + 1),
             Self::Null => format!("{name} IS NULL"),
             Self::Above(value, inclusive) => {
                 format!("{name} >{} {}", sign(inclusive), value.shown(schema))
@@ -108,8 +117,7 @@ impl KeyFilter {
                 None => rest.push(part),
             }
         }
-        let is_value =
-            |(bound, _): &(Bound, &ast::Expr)| matches!(bound, Bound::Equal(_) | Bound::Null);
+        let is_value = |(bound, _): &(Bound, &ast::Expr)| bound.is_value();
         let bound = columns
             .iter()
             .take_while(|column| column.iter().any(is_value))
@@ -163,8 +171,7 @@ impl KeyFilter {
     pub(crate) fn bound(&self) -> usize {
         let mut bound = 0;
         for column in &self.columns {
-            let value = |one: &Bound| matches!(one, Bound::Equal(_) | Bound::Null);
-            match column.iter().any(value) {
+            match column.iter().any(Bound::is_value) {
                 true => bound += 2,
                 false => return bound + usize::from(!column.is_empty()),
             }
@@ -218,7 +225,20 @@ impl KeyFilter {
                 conditions.add(index, condition);
             }
         }
-        Ok(Some(conditions))
+        // Past that the ranges would hold rows that nobody asked for.
+        let few = self.listed().next().is_none() || conditions.combinations() <= RANGES_MAX;
+        Ok(few.then_some(conditions))
+    }
+
+    /// The parameters that are lists, by their place from 0, and what they are lists of.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (usize, Type)> {
+        let columns = self.columns.iter().zip(&self.kinds);
+        columns.flat_map(|(bounds, kind)| {
+            bounds.iter().filter_map(|bound| match bound {
+                Bound::Listed(parameter) => Some((*parameter, *kind)),
+                _ => None,
+            })
+        })
     }
 
     /// What is asked of the key, as a person would write it; `key` are the positions of its columns.
@@ -285,6 +305,15 @@ fn compile_all(parts: &[&ast::Expr], scope: &mut Scope<'_>) -> Result<Option<Vec
 fn bind_one(bound: &Bound, kind: Type, given: Given<'_>) -> Result<Option<Condition>> {
     Ok(match bound {
         Bound::Null => Some(Condition::OneOf(vec![Value::Null])),
+        Bound::Listed(parameter) => {
+            let text = Scalar::Parameter(*parameter, Some(Type::Utf8)).value(given)?;
+            let mut values = match &text {
+                Value::Utf8(text) => list_values(text, kind)?,
+                _ => Vec::new(),
+            };
+            values.retain(|value| !value.is_null());
+            Some(Condition::OneOf(values))
+        }
         Bound::Equal(scalars) => {
             let mut values = Vec::with_capacity(scalars.len());
             for scalar in scalars {
@@ -318,7 +347,7 @@ fn exact(scalar: &Scalar, kind: Type, given: Given<'_>) -> Result<Option<Value>>
     if value.is_null() || value.type_matches(kind) {
         return Ok(Some(value));
     }
-    Ok(cast(value, kind).ok())
+    Ok(number::whole(&value, kind))
 }
 
 /// What a part of a filter asks of one key column, if that is all it asks.
@@ -342,6 +371,21 @@ fn bounds(key: &Key<'_>, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(usi
             let column = key_column(key, expr, scope)?;
             let values = list.iter().map(|item| key_value(key, column, item, scope));
             Some((column, vec![Bound::Equal(values.collect::<Option<_>>()?)]))
+        }
+        ast::Expr::AnyOp {
+            left,
+            compare_op: ast::BinaryOperator::Eq,
+            right,
+            ..
+        } => {
+            let column = key_column(key, left, scope)?;
+            let list = match right.as_ref() {
+                ast::Expr::Cast {
+                    expr, data_type, ..
+                } if list_element(data_type) == key.kinds.get(column).copied() => expr,
+                other => other,
+            };
+            Some((column, vec![Bound::Listed(scope.list(list)?)]))
         }
         ast::Expr::Between {
             expr,
@@ -402,7 +446,7 @@ fn key_value(
     scope: &mut Scope<'_>,
 ) -> Option<Scalar> {
     let kind = *key.kinds.get(column)?;
-    let scalar = scope.compile(expr, Some(kind)).ok()??;
+    let scalar = scope.compile(expr, Some(number::beside(kind))).ok()??;
     if !scalar.is_fixed() {
         return None;
     }
@@ -410,10 +454,12 @@ fn key_value(
         (None, Scalar::Value(_)) => Some(scalar),
         (None, _) => None,
         (Some(known), _) if known == kind => Some(scalar),
-        (Some(known), Scalar::Value(value)) if known.is_integer() && kind.is_integer() => {
-            cast(value.clone(), kind).ok().map(Scalar::Value)
+        (Some(known), Scalar::Value(value))
+            if number::is_exact(known) && number::is_exact(kind) =>
+        {
+            number::whole(value, kind).map(Scalar::Value)
         }
-        (Some(known), _) if known.is_integer() && kind.is_integer() => Some(scalar),
+        (Some(known), _) if number::is_exact(known) && number::is_exact(kind) => Some(scalar),
         _ => None,
     }
 }

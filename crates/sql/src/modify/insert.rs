@@ -9,6 +9,7 @@ use txn::Transaction;
 
 use super::change::{new_value, refuse_always};
 use super::conflict::Conflict;
+use super::patch::Blind;
 use super::returning::{Returning, Written};
 use super::{delete_row, insert_row, replace_row};
 use crate::default::{default_scalar, is_default};
@@ -29,6 +30,8 @@ pub(crate) struct InsertPlan {
     others: Vec<Option<Scalar>>,
     source: Source,
     conflict: Option<Conflict>,
+    /// How rows are written of which nothing is read.
+    blind: Option<Blind>,
     pub(crate) returning: Option<Returning>,
 }
 
@@ -71,6 +74,10 @@ impl InsertPlan {
             Some(clause) => Some(Conflict::new(&table, clause, &mut row_scope)?),
         };
         let returning = Returning::new(&table, insert.returning.as_deref(), &mut row_scope)?;
+        let blind = match insert.mode {
+            Mode::Upsert if returning.is_none() => Blind::new(&table, &positions)?,
+            _ => None,
+        };
         let parameters = std::mem::take(&mut row_scope.parameters);
         let plan = Self {
             table: Arc::clone(&table),
@@ -79,6 +86,7 @@ impl InsertPlan {
             others,
             source,
             conflict,
+            blind,
             returning,
         };
         Ok((plan, parameters))
@@ -132,7 +140,7 @@ impl InsertPlan {
         let indexed = !self.table.indexes().is_empty();
         match self.mode {
             Mode::Insert | Mode::UpdateOn => true,
-            Mode::Upsert => indexed || !whole,
+            Mode::Upsert => indexed || !whole && self.blind.is_none(),
             Mode::Replace | Mode::DeleteOn => indexed,
         }
     }
@@ -219,6 +227,11 @@ impl InsertPlan {
         schema.fit(&mut row)?;
         if self.mode == Mode::Insert {
             return self.insert(transaction, row, given, answer);
+        }
+        if let Some(blind) = &self.blind {
+            let (key, new) = schema.encode(&row)?;
+            transaction.patch(self.table.id(), key, blind.patch(&new))?;
+            return answer.add(&row, given);
         }
         let old = match self.reads_first() {
             true => {

@@ -4,7 +4,7 @@
 //! checked kernels where those mean the same; everything else, and every column that a kernel refuses,
 //! goes value by value, which also finds the words for the error.
 
-use std::hash::Hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -31,6 +31,12 @@ use super::results;
 use crate::arithmetic::{self, Operation};
 use crate::{Result, cast};
 
+/// Computations inside each other up to which a name is written out each time it is asked for.
+const NAMED_LEVELS_MAX: usize = 16;
+
+/// Bytes of the longest name that is kept.
+const NAME_BYTES_MAX: usize = 256;
+
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Body {
@@ -45,32 +51,70 @@ pub(crate) enum Body {
 }
 
 /// A computation that refuses what does not fit.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 pub(crate) struct Checked {
     body: Body,
     output: Type,
     signature: Signature,
+    /// How many computations stand inside each other, this one included.
+    levels: usize,
+    /// Its name, if there are many of them. DataFusion asks each part of an expression for its name, and
+    /// asks again from every level above: of a sum of hundreds that would be millions of names.
+    name: Option<String>,
+}
+
+impl PartialEq for Checked {
+    fn eq(&self, other: &Self) -> bool {
+        self.body == other.body && self.output == other.output && self.signature == other.signature
+    }
+}
+
+impl Eq for Checked {}
+
+impl Hash for Checked {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.body.hash(state);
+        self.output.hash(state);
+    }
 }
 
 impl Checked {
     /// The call of it, with a result of type `output`.
     pub(crate) fn call(body: Body, arguments: Vec<Expr>, output: Type) -> Expr {
-        let function = Self {
+        let inside = arguments.iter().filter_map(Self::of);
+        let levels = 1 + inside.map(|one| one.levels).max().unwrap_or_default();
+        let mut function = Self {
             body,
             output,
             signature: Signature::any(arguments.len(), Volatility::Immutable),
+            levels,
+            name: None,
         };
+        if levels > NAMED_LEVELS_MAX {
+            let names = arguments.iter().map(|one| one.schema_name().to_string());
+            let name = function.words(&names.collect::<Vec<_>>());
+            function.name = Some(short(name));
+        }
         let function = Arc::new(ScalarUDF::new_from_impl(function));
         Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments))
     }
 
     /// The type of the result, if an expression is such a call.
     pub(crate) fn output_of(expr: &Expr) -> Option<Type> {
+        Self::of(expr).map(|checked| checked.output)
+    }
+
+    fn of(expr: &Expr) -> Option<&Self> {
         let Expr::ScalarFunction(call) = expr else {
             return None;
         };
+        call.func.inner().downcast_ref()
+    }
+
+    /// What a call computes, if it is one of these.
+    pub(crate) fn body_of(call: &ScalarFunction) -> Option<Body> {
         let checked = call.func.inner().downcast_ref::<Self>();
-        checked.map(|checked| checked.output)
+        checked.map(|checked| checked.body)
     }
 
     /// What the target is called, if an expression is a cast.
@@ -198,6 +242,9 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn schema_name(&self, arguments: &[Expr]) -> DataFusionResult<String> {
+        if let Some(name) = &self.name {
+            return Ok(name.clone());
+        }
         let names = arguments.iter().map(|one| one.schema_name().to_string());
         Ok(self.words(&names.collect::<Vec<_>>()))
     }
@@ -221,6 +268,19 @@ impl ScalarUDFImpl for Checked {
             false => ColumnarValue::Array(array),
         })
     }
+}
+
+/// A name that ends in a number in the place of what is too long.
+fn short(name: String) -> String {
+    if name.len() <= NAME_BYTES_MAX {
+        return name;
+    }
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    let places = name.char_indices().map(|(at, _)| at);
+    let half = places.take_while(|at| *at <= NAME_BYTES_MAX / 2).last();
+    let (kept, _) = name.split_at(half.unwrap_or_default());
+    format!("{kept}…{:016x}", hasher.finish())
 }
 
 /// One side of a computation as Arrow takes it, in a type that holds all its values.

@@ -6,8 +6,10 @@
 //! ```text
 //!   id = ANY ($1::bigint[])    id = ANY (list_of_int64($1))
 //!   id = ANY ($1)              is_any(id, $1): the left side says what the elements are
+//!   id <> ALL ($1)             NOT is_any(id, $1)
 //! ```
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -15,8 +17,10 @@ use datafusion::arrow::array::{ArrayRef, ListArray};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result as DataFusionResult;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    self, ColumnarValue, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 use datafusion::scalar::ScalarValue;
 use keys::{Type, Value};
@@ -27,9 +31,12 @@ use syntax::ast::{
 use super::columns::{append, builder, data_type};
 use super::lists::elements;
 use super::provider::external;
-use super::results;
-use crate::Error;
+use super::{results, rewrite, typing};
 use crate::system::{call, plain_type};
+use crate::{Error, Fault, number};
+
+/// The function that looks for a value in a list.
+const IS_ANY: &str = "is_any";
 
 /// Types that a list may be of.
 const ELEMENTS: [Type; 12] = [
@@ -94,7 +101,7 @@ fn replaced(expr: &Expr) -> Option<Expr> {
 }
 
 fn any(left: &Expr, right: &Expr) -> Expr {
-    call("is_any", vec![left.clone(), inside(right).clone()])
+    call(IS_ANY, vec![left.clone(), inside(right).clone()])
 }
 
 fn inside(mut expr: &Expr) -> &Expr {
@@ -109,7 +116,7 @@ fn is_parameter(expr: &Expr) -> bool {
 }
 
 /// What a type of lists is a list of.
-fn element(kind: &ast::DataType) -> Option<Type> {
+pub(crate) fn element(kind: &ast::DataType) -> Option<Type> {
     let ast::DataType::Array(ArrayElemTypeDef::SquareBracket(element, None)) = kind else {
         return None;
     };
@@ -124,7 +131,7 @@ fn element(kind: &ast::DataType) -> Option<Type> {
 
 /// The parameters of a query that are cast to lists, by their place from 0, and what they are lists
 /// of.
-pub fn list_parameters(query: &Query) -> Vec<(usize, Type)> {
+pub(super) fn cast_to_lists(query: &Query) -> Vec<(usize, Type)> {
     struct Finds(Vec<(usize, Type)>);
     impl ast::Visitor for Finds {
         type Break = ();
@@ -149,6 +156,35 @@ pub fn list_parameters(query: &Query) -> Vec<(usize, Type)> {
     found.0
 }
 
+/// The parameters of a plan that stand as lists beside a value, by their place from 0, and what they are
+/// lists of.
+pub(super) fn beside_values(plan: &LogicalPlan) -> DataFusionResult<Vec<(usize, Type)>> {
+    let mut found = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        let mut calls = Vec::new();
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let logical_expr::Expr::ScalarFunction(call) = expr
+                    && call.func.name() == IS_ANY
+                    && let [value, logical_expr::Expr::Placeholder(list)] = call.args.as_slice()
+                    && let Some(index) = rewrite::number(&list.id)
+                {
+                    calls.push((index, typing::natural(value.clone())));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })?;
+        if !calls.is_empty() {
+            let schema = rewrite::schema_of(node)?;
+            for (index, value) in calls {
+                found.push((index, results::kind_of(&value.to_field(&schema)?.1)));
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
 /// The functions that read lists.
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     let readers = ELEMENTS.iter().map(|kind| Reader {
@@ -157,7 +193,7 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         signature: Signature::any(1, Volatility::Immutable),
     });
     let any = Reader {
-        name: "is_any".to_owned(),
+        name: IS_ANY.to_owned(),
         kind: None,
         signature: Signature::any(2, Volatility::Immutable),
     };
@@ -206,6 +242,19 @@ impl ScalarUDFImpl for Reader {
             .iter()
             .map(|field| results::kind_of(field))
             .collect();
+        if let (None, [values, ColumnarValue::Scalar(list)], [kind, _]) =
+            (self.kind, call.args.as_slice(), kinds.as_slice())
+        {
+            let values = results::plain(&values.clone().into_array(rows)?, *kind);
+            let list = results::plain(&list.to_array()?, Type::Utf8).map_err(external)?;
+            let list = read_at(&list, 0, *kind).map_err(external)?;
+            let answers = values.and_then(|values| sought(&values, *kind, list));
+            let answers = answers.map_err(external)?;
+            return Ok(match constant {
+                true => ColumnarValue::Scalar(ScalarValue::try_from_array(&answers, 0)?),
+                false => ColumnarValue::Array(answers),
+            });
+        }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(call.args.len());
         for (argument, kind) in call.args.into_iter().zip(&kinds) {
             arrays.push(results::plain(&argument.into_array(rows)?, *kind).map_err(external)?);
@@ -239,17 +288,30 @@ fn read_at(texts: &ArrayRef, row: usize, kind: Type) -> crate::Result<Option<Vec
     let Value::Utf8(text) = results::value_or_null(texts, row, Type::Utf8)? else {
         return Ok(None);
     };
-    let parts =
-        elements(&text).ok_or_else(|| wrong(&format!("`{text}` is no list: write {{1,2}}")))?;
-    let read = |part: Option<String>| match part {
-        None => Ok(Value::Null),
-        Some(part) => Ok(Value::parse(kind, spelled(kind, &part))?),
+    values(&text, kind).map(Some)
+}
+
+/// The elements of a list from its text. A decimal that a value of type `kind` cannot equal is left out.
+pub(crate) fn values(text: &str, kind: Type) -> crate::Result<Vec<Value>> {
+    let malformed = || Error::Refused {
+        fault: Fault::Text,
+        what: format!("`{text}` is no list: write {{1,2}}"),
     };
-    parts
-        .into_iter()
-        .map(read)
-        .collect::<crate::Result<_>>()
-        .map(Some)
+    let parts = elements(text).ok_or_else(malformed)?;
+    let mut values = Vec::with_capacity(parts.len());
+    for part in parts {
+        let Some(part) = part else {
+            values.push(Value::Null);
+            continue;
+        };
+        match (kind, number::exact(&part)) {
+            (Type::Decimal { .. }, Some(exact)) => {
+                values.extend(number::whole(&Value::Decimal(exact), kind));
+            }
+            _ => values.push(Value::parse(kind, spelled(kind, &part))?),
+        }
+    }
+    Ok(values)
 }
 
 /// PostgreSQL's letters for truth.
@@ -278,6 +340,24 @@ fn lists(texts: &ArrayRef, kind: Type) -> crate::Result<ArrayRef> {
     let nulls = Some(NullBuffer::from(valid));
     let made = ListArray::try_new(item(kind), offsets, values.finish(), nulls);
     Ok(Arc::new(made.map_err(|error| wrong(&error.to_string()))?))
+}
+
+/// Which values are in one list, which is read once.
+fn sought(values: &ArrayRef, kind: Type, list: Option<Vec<Value>>) -> crate::Result<ArrayRef> {
+    let list: Option<BTreeSet<Value>> = list.map(|list| list.into_iter().collect());
+    let mut answers = builder(Type::Bool, values.len());
+    for row in 0..values.len() {
+        let value = results::value_or_null(values, row, kind)?;
+        let answer = match &list {
+            Some(list) if value != Value::Null => match list.contains(&value) {
+                false if list.contains(&Value::Null) => Value::Null,
+                found => Value::Bool(found),
+            },
+            _ => Value::Null,
+        };
+        append(answers.as_mut(), Type::Bool, &answer)?;
+    }
+    Ok(answers.finish())
 }
 
 fn contained(values: &ArrayRef, kind: Type, texts: &ArrayRef) -> crate::Result<ArrayRef> {

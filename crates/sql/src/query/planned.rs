@@ -62,6 +62,8 @@ struct Inner {
     hints: Vec<Option<Type>>,
     columns: Arc<[ResultColumn]>,
     parameters: Vec<Option<Type>>,
+    /// The parameters that are lists, and what they are lists of.
+    lists: Vec<(usize, Type)>,
     /// The optimised plan, if it serves every run.
     kept: Option<(SessionState, LogicalPlan)>,
     /// Whether a physical plan can be made only with the values of a run.
@@ -101,6 +103,7 @@ impl PlannedQuery {
         system::spell(&mut query);
         let names = titles::titles(&query);
         hidden::hide(catalog, &mut query);
+        let mut lists = list_parameters::cast_to_lists(&query);
         list_parameters::read(&mut query);
         // Such a rewriting holds the rows of system tables as they are now.
         let fleeting = system::rewrite(&mut query);
@@ -108,6 +111,7 @@ impl PlannedQuery {
         views::resolve(catalog, &mut query)?;
         let logical = queries::logical(&state, &query, hints).await?;
         let parameters = rewrite::parameter_types(&logical).map_err(ours)?;
+        lists.extend(list_parameters::beside_values(&logical).map_err(ours)?);
         let optimised = state.optimize(&logical).map_err(ours)?;
         let told = origins::told(&logical);
         let columns = titles::columns(optimised.schema().fields().iter(), &names, &told);
@@ -118,6 +122,7 @@ impl PlannedQuery {
             hints: hints.to_vec(),
             columns,
             parameters,
+            lists,
             kept: None,
             needs_values: AtomicBool::new(false),
             shelf: Mutex::default(),
@@ -138,6 +143,11 @@ impl PlannedQuery {
     /// The types of the parameters `$1`, `$2`, …, as far as the query tells.
     pub(crate) fn parameters(&self) -> &[Option<Type>] {
         &self.inner.parameters
+    }
+
+    /// The parameters that are lists, by their place from 0, and what they are lists of.
+    pub(crate) fn lists(&self) -> &[(usize, Type)] {
+        &self.inner.lists
     }
 
     /// Runs it.

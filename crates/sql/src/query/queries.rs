@@ -19,7 +19,9 @@ use super::names::{CATALOG, Names, SCHEMA};
 use super::planned::PlannedQuery;
 use super::refusals::ours;
 use super::typing::Typing;
-use super::{functions, list_parameters, memory, phrases, rewrite, sums, value_types, yql};
+use super::{
+    chains, functions, list_parameters, memory, numbers, phrases, rewrite, sums, value_types, yql,
+};
 use crate::system::SystemTables;
 use crate::{Catalog, Result, system};
 
@@ -103,6 +105,8 @@ pub(crate) async fn logical(
     hints: &[Option<Type>],
 ) -> Result<LogicalPlan> {
     let mut understood = phrases::understood(query);
+    chains::shorten(&mut understood);
+    numbers::spell(&mut understood);
     yql::rewrite(&mut understood);
     value_types::write(&mut understood, hints);
     let statement = ast::Statement::Query(Box::new(understood));
@@ -122,6 +126,7 @@ fn config() -> SessionConfig {
     let options = config.options_mut();
     // NULL sorts first in keys, and so everywhere.
     options.sql_parser.default_null_ordering = "nulls_min".to_owned();
+    options.sql_parser.parse_float_as_decimal = true;
     // Our scans cannot use filters that are found while a query runs, and a plan that is kept must not
     // remember them.
     options.optimizer.enable_dynamic_filter_pushdown = false;

@@ -17,10 +17,11 @@ use syntax::ast;
 use super::columns::{cast_field, field};
 use super::parameters::{self, NOW, TODAY, Values};
 use super::{functions, results, typing};
+use crate::number;
 
 /// A plan with typed parameters, whose clock is one of them.
 pub(crate) fn rewrite(plan: LogicalPlan, hints: &[Option<Type>]) -> DataFusionResult<LogicalPlan> {
-    let mut kinds = parameter_types(&plan)?;
+    let mut kinds = noted_types(&plan, number::beside)?;
     for (index, hint) in hints.iter().enumerate() {
         if let (Some(place), Some(hint)) = (kinds.get_mut(index), hint) {
             *place = Some(*hint);
@@ -86,7 +87,7 @@ fn signed_ranks(plan: LogicalPlan) -> DataFusionResult<LogicalPlan> {
 }
 
 /// The columns that the expressions of a node may name.
-fn schema_of(node: &LogicalPlan) -> DataFusionResult<DFSchema> {
+pub(super) fn schema_of(node: &LogicalPlan) -> DataFusionResult<DFSchema> {
     if let LogicalPlan::TableScan(scan) = node {
         let schema = scan.source.schema();
         return DFSchema::try_from_qualified_schema(scan.table_name.clone(), &schema);
@@ -128,8 +129,16 @@ fn one(expr: Expr, kinds: &[Option<Type>]) -> Transformed<Expr> {
 
 /// The types of `$1`, `$2`, …, where the plan tells.
 pub(crate) fn parameter_types(plan: &LogicalPlan) -> DataFusionResult<Vec<Option<Type>>> {
+    noted_types(plan, |kind| kind)
+}
+
+/// The types of parameters, each as `beside` makes it of the type that stands beside it.
+fn noted_types(
+    plan: &LogicalPlan,
+    beside: fn(Type) -> Type,
+) -> DataFusionResult<Vec<Option<Type>>> {
     let mut kinds: Vec<Option<Type>> = Vec::new();
-    let mut note = |placeholder: &Placeholder, limit: bool| {
+    let mut note = |placeholder: &Placeholder, limit: bool, stated: bool| {
         let Some(index) = number(&placeholder.id) else {
             return;
         };
@@ -139,7 +148,11 @@ pub(crate) fn parameter_types(plan: &LogicalPlan) -> DataFusionResult<Vec<Option
         if let (Some(place), Some(field)) = (kinds.get_mut(index), &placeholder.field)
             && !field.data_type().is_null()
         {
-            place.get_or_insert(results::kind_of(field));
+            let kind = results::kind_of(field);
+            place.get_or_insert(match stated {
+                true => kind,
+                false => beside(kind),
+            });
         } else if limit && let Some(place) = kinds.get_mut(index) {
             place.get_or_insert(Type::Int64);
         }
@@ -149,13 +162,13 @@ pub(crate) fn parameter_types(plan: &LogicalPlan) -> DataFusionResult<Vec<Option
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 match expr {
-                    Expr::Placeholder(placeholder) => note(placeholder, limit),
+                    Expr::Placeholder(placeholder) => note(placeholder, limit, false),
                     // `$1::bigint` says what it is.
                     Expr::Cast(cast) => {
                         if let Expr::Placeholder(placeholder) = cast.expr.as_ref() {
                             let field = Some(Arc::clone(&cast.field));
                             let typed = Placeholder::new_with_field(placeholder.id.clone(), field);
-                            note(&typed, limit);
+                            note(&typed, limit, true);
                         }
                     }
                     _ => {}
@@ -194,7 +207,7 @@ pub(crate) fn with_values(plan: LogicalPlan, values: &Values) -> DataFusionResul
 }
 
 /// The index of `$n` among the parameters.
-fn number(id: &str) -> Option<usize> {
+pub(super) fn number(id: &str) -> Option<usize> {
     id.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 

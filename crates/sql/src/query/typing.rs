@@ -5,15 +5,21 @@
 //!   k + 1          1 is of k's type, if it fits
 //!   day = '…'      the text is read as a day, or refused with PostgreSQL's code for that
 //!   1 + 1          Int32, as in PostgreSQL and YQL
+//!   0.1 + 0.2      exact, as in PostgreSQL; beside a float a decimal is a float
 //! ```
+
+use std::sync::Arc;
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result as DataFusionResult};
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr::{Case, InList, ScalarFunction};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::{
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, Operator, ScalarUDF,
+};
 use datafusion::scalar::ScalarValue;
-use keys::{Declared, Type, Value};
+use keys::types::DECIMAL_PRECISION_MAX;
+use keys::{Decimal, Declared, Type, Value};
 use syntax::ast::BinaryOperator;
 
 use super::checked::{Body, Checked};
@@ -23,7 +29,7 @@ use super::origins::declared_in;
 use super::provider::external;
 use super::results;
 use crate::arithmetic::{self, Operation};
-use crate::{Error, cast};
+use crate::{Error, cast, number};
 
 /// Types what has types while a statement is read, so that nothing is refused that we can do.
 #[derive(Debug)]
@@ -112,8 +118,125 @@ pub(crate) fn expression(expr: Expr, schema: &DFSchema) -> DataFusionResult<Tran
             })
         }
         Expr::Cast(cast) => cast_call(cast, schema),
+        Expr::ScalarFunction(call) => function(call, schema),
+        Expr::Case(case) => choice(case, schema),
         other => Ok(Transformed::no(other)),
     }
+}
+
+/// A call, whose arguments may have other types now than when it was read.
+fn function(call: ScalarFunction, schema: &DFSchema) -> DataFusionResult<Transformed<Expr>> {
+    if let Some(Body::Binary(op)) = Checked::body_of(&call) {
+        let [left, right] = call.args.as_slice() else {
+            return Ok(Transformed::no(Expr::ScalarFunction(call)));
+        };
+        let again = arithmetic(op, left.clone(), right.clone(), schema)?;
+        return Ok(match again {
+            Ok(expr) => Transformed::yes(expr),
+            Err(_) => Transformed::no(Expr::ScalarFunction(call)),
+        });
+    }
+    let ScalarFunction { func, mut args } = call;
+    match func.name() {
+        "ceil" | "floor" | "trunc" => {
+            if let [arg] = args.as_slice()
+                && let Some(Type::Decimal { precision, scale }) = known(arg, schema)
+            {
+                return Ok(Transformed::yes(whole(
+                    func,
+                    arg.clone(),
+                    (precision, scale),
+                )?));
+            }
+        }
+        "coalesce" | "greatest" | "least" => unite(args.iter_mut(), schema)?,
+        "nullif" => {
+            if let [left, right] = args.as_mut_slice() {
+                let kind = known(left, schema);
+                *right = beside(right.clone(), kind)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(Transformed::yes(Expr::ScalarFunction(
+        ScalarFunction::new_udf(func, args),
+    )))
+}
+
+/// What `ceil` and its like make of a decimal has nothing after the point, and may have a digit more.
+fn whole(func: Arc<ScalarUDF>, arg: Expr, (precision, scale): (u8, u8)) -> DataFusionResult<Expr> {
+    let precision = (precision + 1).min(DECIMAL_PRECISION_MAX);
+    let arg = converted(arg, Type::Decimal { precision, scale })?;
+    let call = ScalarFunction::new_udf(func, vec![arg]);
+    let kind = Type::Decimal {
+        precision: (precision - scale).max(1),
+        scale: 0,
+    };
+    Ok(Checked::call(
+        Body::Cast(Declared::Usual),
+        vec![Expr::ScalarFunction(call)],
+        kind,
+    ))
+}
+
+/// CASE, whose results are all of one type.
+fn choice(mut case: Case, schema: &DFSchema) -> DataFusionResult<Transformed<Expr>> {
+    let results = case.when_then_expr.iter_mut().map(|(_, then)| then);
+    let results = results.chain(case.else_expr.iter_mut());
+    unite(results.map(Box::as_mut), schema)?;
+    Ok(Transformed::yes(Expr::Case(case)))
+}
+
+/// Gives numbers of which one is a float or a decimal the type that holds them all. DataFusion would
+/// make decimals of floats.
+fn unite<'e>(exprs: impl Iterator<Item = &'e mut Expr>, schema: &DFSchema) -> DataFusionResult<()> {
+    let mut exprs: Vec<&mut Expr> = exprs.collect();
+    let kinds = exprs.iter().filter_map(|expr| known(expr, schema));
+    let Some(common) = common(kinds) else {
+        return Ok(());
+    };
+    for expr in &mut exprs {
+        if known(expr, schema).is_some_and(|kind| kind.is_numeric() && kind != common) {
+            **expr = converted(expr.clone(), common)?;
+        }
+    }
+    Ok(())
+}
+
+/// The type that holds numbers of all these types, if one of them is a float or a decimal and all are
+/// numbers.
+fn common(kinds: impl Iterator<Item = Type>) -> Option<Type> {
+    let kinds: Vec<Type> = kinds.collect();
+    let (first, rest) = kinds.split_first()?;
+    let special = |kind: &Type| kind.is_numeric() && !kind.is_integer();
+    if !kinds.iter().all(|kind| kind.is_numeric()) || !kinds.iter().any(special) {
+        return None;
+    }
+    let mut common = *first;
+    for kind in rest {
+        common = match (common, *kind) {
+            (known, kind) if known == kind => known,
+            (known, kind) => arithmetic::union_type(known, kind),
+        };
+    }
+    Some(common)
+}
+
+/// An expression in another type; a literal at once.
+fn converted(expr: Expr, kind: Type) -> DataFusionResult<Expr> {
+    match decimal(&expr) {
+        Some(value) => literal_of(&value, kind),
+        None => Ok(Checked::call(Body::Cast(Declared::Usual), vec![expr], kind)),
+    }
+}
+
+/// A decimal as a statement writes it.
+fn decimal(expr: &Expr) -> Option<Value> {
+    let Expr::Literal(ScalarValue::Decimal128(Some(unscaled), _, scale), None) = expr else {
+        return None;
+    };
+    let scale = u8::try_from(*scale).ok()?;
+    Decimal::new(*unscaled, scale).map(Value::Decimal)
 }
 
 fn binary(
@@ -139,7 +262,17 @@ fn binary(
             let (left_kind, right_kind) = (known(&left, schema), known(&right, schema));
             let left = beside(left, right_kind)?;
             let right = beside(right, left_kind)?;
-            comparable(op, known(&left, schema), known(&right, schema))?;
+            let (left_kind, right_kind) = (known(&left, schema), known(&right, schema));
+            comparable(op, left_kind, right_kind)?;
+            let (left, right) = match (left_kind, right_kind) {
+                (Some(Type::Decimal { .. }), Some(Type::Float | Type::Double)) => {
+                    (converted(left, Type::Double)?, right)
+                }
+                (Some(Type::Float | Type::Double), Some(Type::Decimal { .. })) => {
+                    (left, converted(right, Type::Double)?)
+                }
+                _ => (left, right),
+            };
             return Ok(Transformed::yes(again(left, op, right)));
         }
         _ => return Ok(Transformed::no(again(left, op, right))),
@@ -230,7 +363,7 @@ fn untyped(expr: &Expr) -> bool {
         Expr::Literal(
             ScalarValue::Int64(Some(_))
                 | ScalarValue::UInt64(Some(_))
-                | ScalarValue::Float64(Some(_))
+                | ScalarValue::Decimal128(Some(_), ..)
                 | ScalarValue::Utf8(Some(_)),
             None
         )
@@ -252,6 +385,23 @@ fn literal(value: &Value) -> DataFusionResult<Expr> {
     Ok(Expr::Literal(scalar(value).map_err(external)?, None))
 }
 
+/// A literal of a type.
+fn literal_of(value: &Value, kind: Type) -> DataFusionResult<Expr> {
+    let value = cast(value.clone(), kind).map_err(external)?;
+    let value = scalar(&value).map_err(external)?;
+    Ok(Expr::Literal(value.cast_to(&data_type(kind))?, None))
+}
+
+/// The text beside a value of type `other`; a decimal keeps all its digits.
+fn read(text: &str, other: Type) -> DataFusionResult<Expr> {
+    match (other, number::exact(text)) {
+        (Type::Decimal { .. }, Some(exact)) => {
+            literal_of(&Value::Decimal(exact), number::narrowest(exact))
+        }
+        _ => literal_of(&Value::from(text), other),
+    }
+}
+
 /// A literal as it counts in arithmetic with a value of type `other`.
 fn beside_number(expr: Expr, other: Type) -> DataFusionResult<Expr> {
     let Expr::Literal(value, None) = &expr else {
@@ -270,23 +420,10 @@ fn beside_number(expr: Expr, other: Type) -> DataFusionResult<Expr> {
                 None => Ok(expr),
             }
         }
-        // What is written with a point is exact beside an exact number.
-        ScalarValue::Float64(Some(number)) if matches!(other, Type::Decimal { .. }) => {
-            let digits = number.to_string();
-            let scale = digits.split_once('.').map_or(0, |(_, after)| after.len());
-            let exact = u8::try_from(scale).ok().and_then(|scale| {
-                let kind = Type::Decimal {
-                    precision: keys::types::DECIMAL_PRECISION_MAX,
-                    scale,
-                };
-                Value::parse(kind, &digits).ok()
-            });
-            exact.map_or(Ok(expr), |value| literal(&value))
+        ScalarValue::Decimal128(Some(_), ..) if matches!(other, Type::Float | Type::Double) => {
+            decimal(&expr).map_or(Ok(expr), |value| literal_of(&value, Type::Double))
         }
-        ScalarValue::Utf8(Some(text)) if other.is_numeric() => {
-            let value = cast(Value::from(text.as_str()), other).map_err(external)?;
-            literal(&value)
-        }
+        ScalarValue::Utf8(Some(text)) if other.is_numeric() => read(text, other),
         _ => Ok(expr),
     }
 }
@@ -300,9 +437,13 @@ fn beside(expr: Expr, other: Option<Type>) -> DataFusionResult<Expr> {
         Expr::Literal(ScalarValue::Utf8(Some(text)), None)
             if !matches!(other, Type::Utf8 | Type::Json) =>
         {
-            let value = cast(Value::from(text.as_str()), other).map_err(external)?;
-            literal(&value)
+            read(text, other)
         }
+        Expr::Literal(ScalarValue::Decimal128(..), None) if other.is_integer() => {
+            let whole = decimal(&expr).and_then(|value| number::whole(&value, other));
+            whole.map_or(Ok(expr), |value| literal(&value))
+        }
+        Expr::Literal(ScalarValue::Decimal128(..), None) => beside_number(expr, other),
         Expr::Literal(ScalarValue::Int64(_) | ScalarValue::UInt64(_), None)
             if other.is_integer() =>
         {
@@ -318,6 +459,9 @@ fn cast_call(cast: Cast, schema: &DFSchema) -> DataFusionResult<Transformed<Expr
     let ours = data_type(to) == *cast.field.data_type();
     // Arrow casts integers as we do, and DataFusion can look through its own casts.
     let theirs = |from: Type| from.is_integer() && (to.is_integer() || to == Type::Double);
+    if let (Some(value), Type::Double) = (decimal(&cast.expr), to) {
+        return literal_of(&value, to).map(Transformed::yes);
+    }
     let declared = declared_in(&cast.field);
     let other = |from: Type| from != to && !theirs(from);
     // Nobody else knows how to cut a text.

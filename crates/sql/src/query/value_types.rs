@@ -12,8 +12,10 @@
 
 use std::ops::ControlFlow;
 
-use keys::Type;
+use keys::{Type, Value};
 use syntax::ast::{self, Expr, Query, SelectItem, SetExpr, VisitMut, VisitorMut};
+
+use crate::number;
 
 /// Writes types where nothing else tells them. `hints` are the types that the client stated.
 pub(super) fn write(query: &mut Query, hints: &[Option<Type>]) {
@@ -78,6 +80,7 @@ impl Writes<'_> {
                 if let Some(own) = self.stated(cell).or_else(|| self.whole_number(cell)) {
                     cast(cell, own);
                 } else if untyped(cell) {
+                    let kind = kind_of(cell, kind);
                     cast(cell, kind);
                 }
             }
@@ -108,10 +111,9 @@ impl Writes<'_> {
             Expr::TypedString(text) => syntax::cast_type(&text.data_type),
             Expr::UnaryOp { expr, .. } => self.kind(expr),
             Expr::Value(value) => match &value.value {
-                ast::Value::Number(digits, _) => Some(match digits.parse::<i64>() {
-                    Ok(number) if i32::try_from(number).is_ok() => Type::Int32,
-                    Ok(_) => Type::Int64,
-                    Err(_) => Type::Double,
+                ast::Value::Number(digits, _) => Some(match number::written(digits).ok()? {
+                    Value::Decimal(decimal) => number::narrowest(decimal),
+                    other => other.value_type()?,
                 }),
                 ast::Value::Boolean(_) => Some(Type::Bool),
                 _ => self.stated(expr),
@@ -147,6 +149,23 @@ fn untyped(expr: &Expr) -> bool {
         value.value,
         ast::Value::Placeholder(_) | ast::Value::SingleQuotedString(_) | ast::Value::Null
     )
+}
+
+/// The type of a cell among others of type `kind`: a decimal in it keeps its own digits.
+fn kind_of(cell: &Expr, kind: Type) -> Type {
+    if !matches!(kind, Type::Decimal { .. }) {
+        return kind;
+    }
+    match inside(cell) {
+        Expr::Value(value) => match &value.value {
+            ast::Value::Placeholder(_) => number::beside(kind),
+            ast::Value::SingleQuotedString(text) => {
+                number::exact(text).map_or(kind, number::narrowest)
+            }
+            _ => kind,
+        },
+        _ => kind,
+    }
 }
 
 /// Which of several types of one column holds the values of the others.

@@ -6,7 +6,7 @@ use syntax::ast;
 use super::{Comparison, Function, Scalar, comparable};
 use crate::arithmetic::{Operation, result_type};
 use crate::names::tree_name;
-use crate::{Error, Result, Schema};
+use crate::{Error, Result, Schema, number};
 
 /// What names in an expression mean, and what is known of its parameters.
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ impl<'s> Scope<'s> {
             ast::Value::Null => Value::Null,
             ast::Value::Boolean(yes) => Value::Bool(*yes),
             ast::Value::Placeholder(name) => return Ok(self.parameter(name, hint)),
-            ast::Value::Number(digits, _) => number(digits, hint)?,
+            ast::Value::Number(digits, _) => numeric(digits, hint)?,
             _ => match (syntax::literal_text(expr), hint) {
                 (Some((_, words)), None | Some(Type::Utf8)) => Value::Utf8(words.into()),
                 (Some((_, words)), Some(kind)) => crate::cast(Value::Utf8(words.into()), kind)?,
@@ -139,6 +139,22 @@ impl<'s> Scope<'s> {
         let place = self.parameters.get_mut(index)?;
         *place = place.or(hint);
         Some(Scalar::Parameter(index, *place))
+    }
+
+    /// The place of a parameter that stands as a list, which travels as its text; `None` if it is none,
+    /// or has another type.
+    pub(crate) fn list(&mut self, expr: &ast::Expr) -> Option<usize> {
+        match expr {
+            ast::Expr::Nested(inner) => self.list(inner),
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Placeholder(name) => match self.parameter(name, Some(Type::Utf8))? {
+                    Scalar::Parameter(index, Some(Type::Utf8)) => Some(index),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn column(&self, name: &str) -> Option<Scalar> {
@@ -171,7 +187,7 @@ impl<'s> Scope<'s> {
             ast::UnaryOperator::Plus => self.compile(inner, hint),
             ast::UnaryOperator::Not => Ok(not(self.boolean(inner)?)),
             ast::UnaryOperator::Minus => match syntax::literal_text(whole) {
-                Some((None, digits)) => Ok(Some(Scalar::Value(number(&digits, hint)?))),
+                Some((None, digits)) => Ok(Some(Scalar::Value(numeric(&digits, hint)?))),
                 Some((Some(kind), digits)) => Ok(Some(Scalar::Value(Value::parse(kind, &digits)?))),
                 None => {
                     let Some(inner) = self.compile(inner, hint)? else {
@@ -237,12 +253,14 @@ impl<'s> Scope<'s> {
             let pair = self.pair(right, left, hint)?;
             return Ok(pair.map(|(right, left)| (left, right)));
         }
-        let hint = hint.filter(|_| untyped(left));
+        // Numbers that are written are added up as they are before the sum becomes a float.
+        let floats = |kind: &Type| matches!(kind, Type::Float | Type::Double);
+        let hint = hint.filter(|kind| untyped(left) && !(floats(kind) && is_number(left)));
         let Some(left) = self.compile(left, hint)? else {
             return Ok(None);
         };
         // A literal that does not fit the other side's type keeps its own.
-        let right = match self.compile(right, left.kind()) {
+        let right = match self.compile(right, left.kind().map(number::beside)) {
             Err(_) => self.compile(right, None)?,
             fits => fits?,
         };
@@ -376,10 +394,21 @@ fn untyped(expr: &ast::Expr) -> bool {
     }
 }
 
-/// A number takes the type that is wanted if that is a number's, and else the narrowest it fits.
-fn number(digits: &str, wanted: Option<Type>) -> Result<Value> {
+/// Whether an expression is a number that is written.
+fn is_number(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Nested(inner) | ast::Expr::UnaryOp { expr: inner, .. } => is_number(inner),
+        ast::Expr::Value(value) => matches!(value.value, ast::Value::Number(..)),
+        _ => false,
+    }
+}
+
+/// A number takes the type that is wanted if that is a float's or a whole number's, and else its own:
+/// a decimal keeps its digits, and is rounded only where it is assigned.
+fn numeric(digits: &str, wanted: Option<Type>) -> Result<Value> {
     if let Some(kind) = wanted
-        && (kind.is_numeric() || matches!(kind, Type::Decimal { .. }))
+        && kind.is_numeric()
+        && !matches!(kind, Type::Decimal { .. })
         && !(kind.is_integer() && digits.contains(['.', 'e', 'E']))
     {
         let out_of_range = |_| Error::OutOfRange {
@@ -388,16 +417,7 @@ fn number(digits: &str, wanted: Option<Type>) -> Result<Value> {
         };
         return Value::parse(kind, digits).map_err(out_of_range);
     }
-    if let Ok(small) = digits.parse::<i32>() {
-        return Ok(Value::Int32(small));
-    }
-    if let Ok(large) = digits.parse::<i64>() {
-        return Ok(Value::Int64(large));
-    }
-    if let Ok(large) = digits.parse::<u64>() {
-        return Ok(Value::Uint64(large));
-    }
-    Ok(Value::parse(Type::Double, digits)?)
+    number::written(digits)
 }
 
 /// The parts of a filter that must all hold.

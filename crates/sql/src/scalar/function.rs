@@ -31,6 +31,10 @@ pub(crate) enum Function {
     SetValue,
     /// A cast to a character type with a length.
     Cut(Declared),
+    /// `currval('sequence')`.
+    CurrentValue,
+    /// `lastval()`.
+    LastValue,
 }
 
 impl Function {
@@ -52,13 +56,23 @@ impl Function {
             "least" => Self::Least,
             "nextval" => Self::NextValue,
             "setval" => Self::SetValue,
+            "currval" => Self::CurrentValue,
+            "lastval" => Self::LastValue,
             _ => return None,
         })
     }
 
     /// Whether it answers the same to the same arguments, within a statement.
     pub(super) fn is_steady(self) -> bool {
-        !matches!(self, Self::RandomUuid | Self::NextValue | Self::SetValue)
+        !matches!(self, Self::RandomUuid) && !self.counts()
+    }
+
+    /// Whether it is about sequences.
+    pub(crate) fn counts(self) -> bool {
+        matches!(
+            self,
+            Self::NextValue | Self::SetValue | Self::CurrentValue | Self::LastValue
+        )
     }
 
     /// The type of an untyped argument, if the result is to be of type `wanted`.
@@ -76,11 +90,11 @@ impl Function {
     /// Whether it can be called with these.
     pub(super) fn accepts(self, arguments: &[Scalar]) -> bool {
         match self {
-            Self::Now => arguments.is_empty(),
+            Self::Now | Self::LastValue => arguments.is_empty(),
             // YQL's asks for arguments, so that two calls with different ones differ.
             Self::RandomUuid => true,
             Self::Hash => !arguments.is_empty(),
-            Self::NextValue | Self::Cut(_) => arguments.len() == 1,
+            Self::NextValue | Self::CurrentValue | Self::Cut(_) => arguments.len() == 1,
             Self::SetValue => matches!(arguments.len(), 2 | 3),
             Self::Digest(_) => arguments.iter().all(|one| one.kind().is_some()),
             Self::Coalesce | Self::Greatest | Self::Least => {
@@ -98,7 +112,7 @@ impl Function {
             Self::Now => Type::Timestamp,
             Self::RandomUuid => Type::Uuid,
             Self::Hash => Type::Uint64,
-            Self::NextValue | Self::SetValue => Type::Int64,
+            Self::NextValue | Self::SetValue | Self::CurrentValue | Self::LastValue => Type::Int64,
             Self::Cut(_) => Type::Utf8,
             Self::Digest(function) => match function.output() {
                 Output::Uint32 => Type::Uint32,
@@ -120,6 +134,8 @@ impl Function {
                 Some(Value::Utf8(text)) => Value::from(declared.cut(&text)),
                 other => other.unwrap_or(Value::Null),
             },
+            Self::CurrentValue => executor(given)?.current_value(&arguments)?,
+            Self::LastValue => executor(given)?.last_value()?,
             Self::Hash => Value::Uint64(hash_values(&arguments)),
             Self::Digest(function) => function.call(&arguments)?,
             Self::Coalesce => present(arguments).next().unwrap_or(Value::Null),

@@ -92,6 +92,8 @@ impl Function {
             Self::SetValue => "setval",
             Self::Cut(Declared::Char(_)) => "char",
             Self::Cut(_) => "varchar",
+            Self::CurrentValue => "currval",
+            Self::LastValue => "lastval",
         }
     }
 }

@@ -1,14 +1,15 @@
-//! ALTER TABLE: one or more changes, separated by commas.
+//! ALTER TABLE: one or more changes, separated by commas; and ALTER INDEX.
 
 use sqlparser::tokenizer::Token;
 
 use super::options::{options, split_keys};
 use super::table::{
-    Clause, begins_constraint, begins_index, column, column_type, constraint, fall_back, index,
+    Clause, begins_constraint, begins_index, column, column_type, constraint, fall_back,
+    index as written_index,
 };
 use crate::error::Result;
 use crate::reader::Reader;
-use crate::statement::{Kind, Statement};
+use crate::statement::{Kind, RenameIndex, Statement};
 use crate::table::{AlterTable, Alteration, AlterationKind, ColumnChange, Merge};
 use crate::tokens::{is_token, is_word};
 
@@ -40,6 +41,25 @@ pub(super) fn alter(mut reader: Reader<'_>) -> Result<Statement> {
         actions,
     }));
     Ok(Statement::new(span, kind))
+}
+
+/// ALTER INDEX, of which only a new name is ours.
+pub(super) fn index(mut reader: Reader<'_>) -> Result<Statement> {
+    let span = reader.span;
+    reader.expect("alter index")?;
+    let if_exists = reader.accept("if exists");
+    let name = reader.name()?;
+    if !reader.accept("rename to") {
+        return fall_back(reader, "RENAME TO");
+    }
+    let to = reader.ident()?;
+    reader.finish()?;
+    let rename = RenameIndex {
+        name,
+        if_exists,
+        to,
+    };
+    Ok(Statement::new(span, Kind::RenameIndex(Box::new(rename))))
 }
 
 /// Reads one change, or nothing if none of ours begins here.
@@ -81,7 +101,7 @@ fn change(reader: &mut Reader<'_>) -> Result<Option<AlterationKind>> {
 
 fn add(reader: &mut Reader<'_>) -> Result<AlterationKind> {
     if begins_index(reader, 0) {
-        return Ok(AlterationKind::AddIndex(Box::new(index(reader)?)));
+        return Ok(AlterationKind::AddIndex(Box::new(written_index(reader)?)));
     }
     if begins_constraint(reader, 0) {
         return Ok(match constraint(reader)? {

@@ -79,6 +79,11 @@ impl Printer<'_> {
                 }
                 out
             }
+            Kind::RenameIndex(rename) => {
+                let exists = if rename.if_exists { " if exists" } else { "" };
+                let (from, to) = (self.name(&rename.name), self.ident(&rename.to));
+                format!("rename index{exists} {from} to {to}")
+            }
             Kind::DropTable(drop) | Kind::DropIndex(drop) | Kind::DropSequence(drop) => {
                 let what = match kind {
                     Kind::DropTable(_) => "table",

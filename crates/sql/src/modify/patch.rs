@@ -1,0 +1,169 @@
+//! UPSERT of some columns, written without a look at the row that is there.
+//!
+//! ```text
+//!   UPSERT INTO t (k, b) VALUES (7, 2)
+//!
+//!   a patch   ┌──────────────┬─────────┬──────────────┬─────────────┬───────────┐
+//!             │ 4 B, length  │ new row │ 4 B, length  │ missing row │ slots     │
+//!             └──────────────┴─────────┴──────────────┴─────────────┴───────────┘
+//!                              │                        │             ╰ 1 B each: those that are said
+//!                              │                        ╰ what rows have in slots they are older than
+//!                              ╰ all columns, those that are not said by their default
+//!
+//!   no row there          the new row
+//!   a row there           its slots, but those that are said from the new row
+//! ```
+//!
+//! The commit makes the row ([`txn::Patching`]). A patch knows places in stored rows and no schema:
+//! between the statement and its commit the schema stays, or the commit fails.
+
+use keys::{Cell, RowView, Value, encode_cells, encode_row};
+use txn::{Bytes, Patching, TableId};
+
+use crate::{Result, Table};
+
+/// What patches of our tables make of rows.
+#[derive(Debug)]
+pub struct RowPatching;
+
+impl Patching for RowPatching {
+    fn apply(
+        &self,
+        _table: TableId,
+        row: Option<&[u8]>,
+        patch: &[u8],
+    ) -> std::result::Result<Bytes, String> {
+        let cut_off = || "a patch that is cut off".to_owned();
+        let (new, rest) = part(patch).ok_or_else(cut_off)?;
+        let Some(row) = row else {
+            return Ok(new.to_vec().into());
+        };
+        let (missing, said) = part(rest).ok_or_else(cut_off)?;
+        let merged = merge(row, new, missing, said);
+        merged.map(Bytes::from).map_err(|error| error.to_string())
+    }
+}
+
+fn merge(row: &[u8], new: &[u8], missing: &[u8], said: &[u8]) -> keys::Result<Vec<u8>> {
+    let (row, new) = (RowView::new(row)?, RowView::new(new)?);
+    let missing = RowView::new(missing)?;
+    let mut cells = Vec::with_capacity(new.columns());
+    for slot in 0..new.columns().max(row.columns()) {
+        let is_said = said.iter().any(|one| usize::from(*one) == slot);
+        let cell = match is_said {
+            true => new.cell(slot)?,
+            false => row.cell(slot)?,
+        };
+        cells.push(match cell {
+            Cell::Missing => missing.cell(slot)?,
+            there => there,
+        });
+    }
+    encode_cells(&cells)
+}
+
+/// Bytes that their length stands before, and what follows them.
+fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
+}
+
+/// The parts of a statement's patches that are the same for all its rows.
+#[derive(Debug)]
+pub(super) struct Blind {
+    tail: Vec<u8>,
+}
+
+impl Blind {
+    /// For a statement that gives these columns; `None` if a row cannot be written unseen.
+    pub(super) fn new(table: &Table, positions: &[usize]) -> Result<Option<Self>> {
+        let schema = table.schema();
+        let said = |position: &usize| positions.contains(position);
+        let mut unsaid = schema.columns().iter().enumerate();
+        let filled = unsaid.all(|(position, column)| {
+            said(&position) || !column.not_null || column.default.is_some()
+        });
+        if !filled || !table.indexes().is_empty() || positions.len() == schema.columns().len() {
+            return Ok(None);
+        }
+        let slots = &schema.parts().slots;
+        let missing: Vec<Value> = slots.iter().map(|slot| slot.missing.clone()).collect();
+        let mut tail = Vec::new();
+        append(&mut tail, &encode_row(&missing)?);
+        for (number, slot) in slots.iter().enumerate() {
+            if slot.column.as_ref().is_some_and(said) {
+                let Ok(number) = u8::try_from(number) else {
+                    return Ok(None);
+                };
+                tail.push(number);
+            }
+        }
+        Ok(Some(Self { tail }))
+    }
+
+    /// The patch that a row is written by.
+    pub(super) fn patch(&self, new: &[u8]) -> Bytes {
+        let mut patch = Vec::with_capacity(4 + new.len() + self.tail.len());
+        append(&mut patch, new);
+        patch.extend_from_slice(&self.tail);
+        patch.into()
+    }
+}
+
+fn append(out: &mut Vec<u8>, row: &[u8]) {
+    let length = u32::try_from(row.len()).expect("200 columns of 16 MiB are below 4 GiB");
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(row);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values(count: usize) -> impl Strategy<Value = Vec<Value>> {
+        let value = prop_oneof![Just(Value::Null), any::<i64>().prop_map(Value::Int64)];
+        proptest::collection::vec(value, count)
+    }
+
+    fn decoded(row: &[u8], count: usize) -> Vec<Value> {
+        let mut values = Vec::new();
+        let kinds = (0..count).map(|_| keys::Type::Int64);
+        RowView::new(row)
+            .unwrap()
+            .decode_into(kinds, &mut values)
+            .unwrap();
+        values
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_is_new_and_the_rest_stays(
+            old in (0_usize..6).prop_flat_map(values),
+            new in values(6),
+            missing in values(6),
+            said in proptest::collection::btree_set(0_u8..6, 0..6),
+        ) {
+            let mut tail = Vec::new();
+            append(&mut tail, &encode_row(&missing).unwrap());
+            tail.extend(&said);
+            let patch = Blind { tail }.patch(&encode_row(&new).unwrap());
+            let apply = |row: Option<&[u8]>| RowPatching.apply(TableId(1), row, &patch).unwrap();
+            prop_assert_eq!(decoded(&apply(None), 6), new.clone());
+            let found = decoded(&apply(Some(&encode_row(&old).unwrap())), 6);
+            for (slot, value) in found.iter().enumerate() {
+                let expected = match said.contains(&u8::try_from(slot).unwrap()) {
+                    true => &new[slot],
+                    false => old.get(slot).unwrap_or(&missing[slot]),
+                };
+                prop_assert_eq!(value, expected);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(row: Vec<u8>, patch: Vec<u8>) {
+            let _ = RowPatching.apply(TableId(1), Some(&row), &patch);
+        }
+    }
+}
