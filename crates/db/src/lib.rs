@@ -64,7 +64,9 @@ pub use session::{
     Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Reply, ReplyRows, Session,
     TransactionState,
 };
-pub use sql::{Column, Origin, Prepared, Progress, ResultColumn, Schema, Table, list_elements};
+pub use sql::{
+    Column, Origin, Picked, Prepared, Progress, ResultColumn, RowSink, Schema, Table, list_elements,
+};
 pub use syntax::Statement;
 pub use transaction::Transaction;
 pub use txn::{

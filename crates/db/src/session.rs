@@ -361,7 +361,7 @@ impl Session {
             Asks::Discard(what) => self.discard(*what),
             Asks::Vacuum(_) => done("VACUUM"),
             Asks::Explain(_) if prepared.explained().is_some() => {
-                self.explain(prepared, parameters).await
+                Box::pin(self.explain(prepared, parameters)).await
             }
             Asks::DeclareCursor(_) | Asks::Fetch(_) | Asks::CloseCursor(_) => {
                 Box::pin(self.run_cursor(prepared, parameters)).await
@@ -383,8 +383,8 @@ impl Session {
         match named::bind(prepared.statement(), parameters)? {
             Some((bound, parameters)) => {
                 let kinds: Vec<_> = parameters.iter().map(Value::value_type).collect();
-                let prepared = self.prepare(bound, &kinds).await?;
-                self.run(&prepared, &parameters).await
+                let prepared = Box::pin(self.prepare(bound, &kinds)).await?;
+                Box::pin(self.run(&prepared, &parameters)).await
             }
             None => self.run(prepared, parameters).await,
         }
@@ -404,7 +404,7 @@ impl Session {
         let executor = Arc::clone(&self.executor);
         let statement = prepared.statement();
         if prepared.explained().is_some() {
-            return self.explain(prepared, parameters).await;
+            return Box::pin(self.explain(prepared, parameters)).await;
         }
         if !matches!(statement.kind, Asks::Query(_))
             && self.transaction.is_none()
@@ -418,14 +418,14 @@ impl Session {
             // Emptying a table can be taken back, as a deletion of all its rows.
             let deletes = matches!(statement.kind, Asks::Truncate(_));
             match &self.transaction {
-                None => return Ok(executor.define(statement).await?.into()),
+                None => return Ok(Box::pin(executor.define(statement)).await?.into()),
                 Some(_) if deletes => {}
                 // What it wrote may be about a table that would change under it.
                 Some(open) if open.inner.has_written() => {
                     return Err(SessionError::Definition.into());
                 }
                 Some(_) => {
-                    let answer = executor.define(statement).await?;
+                    let answer = Box::pin(executor.define(statement)).await?;
                     self.warn("01000", "tables changed at once: ROLLBACK does not undo it");
                     return Ok(answer.into());
                 }

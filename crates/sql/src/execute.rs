@@ -11,7 +11,7 @@ use crate::counted::{Counted, not_yet};
 use crate::ddl::{Defined, Ground};
 use crate::default::spelled_name;
 use crate::expire::Sweeps;
-use crate::fast::FastRows;
+use crate::fast::{FastRows, RowSink};
 use crate::modify::{ChangePlan, Run};
 use crate::names::table_name;
 use crate::prepare::Plan;
@@ -85,22 +85,18 @@ impl AnswerRows {
     /// Some more of them; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
         match &mut self.source {
+            Source::Ready(rows) => rows.take().map(Ok),
+            Source::Fast(rows) => rows.next(),
             Source::Query(rows) => rows.next().await,
-            _ => self.next_at_once(),
         }
     }
 
-    /// Whether nobody has to wait for them.
-    pub fn is_at_once(&self) -> bool {
-        !matches!(self.source, Source::Query(_))
-    }
-
-    /// Some more of them without waiting; `None` at the end, and where one would have to wait.
-    pub fn next_at_once(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
+    /// Hands on up to `most` of them and tells how many, fewer at the end; `None` if they do not come
+    /// straight from storage, so that they have to be asked for by [`Self::next`].
+    pub fn send(&mut self, most: usize, sink: &mut impl RowSink) -> Option<Result<usize>> {
         match &mut self.source {
-            Source::Ready(rows) => rows.take().map(Ok),
-            Source::Fast(rows) => rows.next(),
-            Source::Query(_) => None,
+            Source::Fast(rows) => Some(rows.send(most, sink)),
+            _ => None,
         }
     }
 }
@@ -307,7 +303,7 @@ impl Executor {
                 plan.run(self, transaction, run).await
             }
             Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
-                self.truncate(transaction, prepared.statement()).await
+                Box::pin(self.truncate(transaction, prepared.statement())).await
             }
             Plan::Read(_) | Plan::Count(_) | Plan::Explain(_) | Plan::Plain => {
                 let reader = transaction.reader();
@@ -357,10 +353,9 @@ impl Executor {
             return Ok(AnswerRows::ready("SELECT", columns, vec![row]));
         }
         let rows = match (prepared.query(), &prepared.statement().kind) {
-            (Some(query), _) => query.run(reader, self.given(parameters)).await?,
+            (Some(query), _) => Box::pin(query.run(reader, self.given(parameters))).await?,
             (None, Kind::Query(query)) => {
-                self.select_planned(reader, &query.query, parameters)
-                    .await?
+                Box::pin(self.select_planned(reader, &query.query, parameters)).await?
             }
             (None, other) => return Err(unsupported(other)),
         };

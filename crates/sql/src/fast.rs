@@ -22,6 +22,7 @@ use txn::{Direction, Reader};
 use filter::plain_column;
 pub(crate) use path::{Keys, Path, PathRows};
 use pick::Pick;
+pub use pick::{Picked, RowSink};
 
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
@@ -136,16 +137,6 @@ impl ReadPlan {
             skip,
         }))
     }
-
-    fn project(&self, row: Vec<Value>) -> Vec<Value> {
-        if self.projection.len() == row.len() && self.projection.iter().copied().eq(0..row.len()) {
-            return row;
-        }
-        self.projection
-            .iter()
-            .filter_map(|position| row.get(*position).cloned())
-            .collect()
-    }
 }
 
 /// Rows of a read by key, read as they are asked for.
@@ -161,32 +152,40 @@ pub(crate) struct FastRows {
 impl FastRows {
     /// Some more rows; none at the end.
     pub(crate) fn next(&mut self) -> Option<Result<Vec<Vec<Value>>>> {
-        let mut rows = Vec::new();
-        while self.left > 0 && rows.len() < BATCH_ROWS {
-            match self.next_row() {
-                Ok(None) => break,
-                Ok(Some(row)) => {
-                    self.left -= 1;
-                    rows.push(row);
-                }
-                Err(error) => return Some(Err(error)),
-            }
+        let mut kept = Kept {
+            plan: Arc::clone(&self.plan),
+            rows: Vec::new(),
+        };
+        match self.send(BATCH_ROWS, &mut kept) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(kept.rows)),
+            Err(error) => Some(Err(error)),
         }
-        (!rows.is_empty()).then_some(Ok(rows))
     }
 
-    /// The next row that is answered.
-    fn next_row(&mut self) -> Result<Option<Vec<Value>>> {
+    /// Hands on up to `most` rows and tells how many; fewer at the end.
+    pub(crate) fn send(&mut self, most: usize, sink: &mut impl RowSink) -> Result<usize> {
+        let most = most.min(self.left);
+        let mut sent = 0;
+        while sent < most && self.send_one(sink)? {
+            sent += 1;
+        }
+        self.left -= sent;
+        Ok(sent)
+    }
+
+    fn send_one(&mut self, sink: &mut impl RowSink) -> Result<bool> {
         let plan = &self.plan;
         if let Some(pick) = &plan.pick {
             while let Some((key, row)) = self.rows.next_stored(&plan.path)? {
                 if self.skip == 0 {
                     let schema = plan.path.table.schema();
-                    return pick.row(schema, &key, &row).map(Some);
+                    pick.send(schema, (&key, &row), sink)?;
+                    return Ok(true);
                 }
                 self.skip -= 1;
             }
-            return Ok(None);
+            return Ok(false);
         }
         let given = Given {
             parameters: &self.parameters,
@@ -194,12 +193,39 @@ impl FastRows {
         };
         while let Some(row) = self.rows.next(&plan.path, given)? {
             if self.skip == 0 {
-                return Ok(Some(plan.project(row)));
+                sink.begin(plan.projection.len());
+                for position in &plan.projection {
+                    let value = row.get(*position).cloned().unwrap_or(Value::Null);
+                    sink.value(Picked::Value(value));
+                }
+                sink.end();
+                return Ok(true);
             }
             self.skip -= 1;
         }
-        Ok(None)
+        Ok(false)
     }
+}
+
+/// Rows that are gathered as values.
+struct Kept {
+    plan: Arc<ReadPlan>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl RowSink for Kept {
+    fn begin(&mut self, values: usize) {
+        self.rows.push(Vec::with_capacity(values));
+    }
+
+    fn value(&mut self, value: Picked<'_>) {
+        if let Some(row) = self.rows.last_mut() {
+            let kind = self.plan.columns.get(row.len()).map(|column| column.kind);
+            row.push(value.into_value(kind.unwrap_or(Type::Utf8)));
+        }
+    }
+
+    fn end(&mut self) {}
 }
 
 /// A SELECT from one table with nothing but a filter.

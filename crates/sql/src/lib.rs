@@ -41,6 +41,7 @@ pub use copy::{COPY_BYTES_MAX, CopyTarget, copy_query};
 pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use explain::{Explained, Measured, Touched};
+pub use fast::{Picked, RowSink};
 pub use index::Progress;
 pub use modify::{RowPatching, delete_row, insert_row, replace_row};
 pub use options::{ReadReplicas, TableOptions, Ttl};

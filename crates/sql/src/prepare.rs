@@ -322,7 +322,8 @@ impl Executor {
             return Ok(None);
         }
         let statement = Arc::clone(&inner.statement);
-        let fresh = self.prepare(statement, reader, &prepared.hints()).await?;
+        let hints = prepared.hints();
+        let fresh = Box::pin(self.prepare(statement, reader, &hints)).await?;
         if fresh.inner.columns != inner.columns {
             return Err(Error::Changed);
         }

@@ -102,7 +102,7 @@ impl Session {
         let Asks::Copy(copy) = &prepared.statement().kind else {
             return Ok(None);
         };
-        let begun = self.begin_copy(copy).await;
+        let begun = Box::pin(self.begin_copy(copy)).await;
         begun.map(Some).map_err(|error| self.failed(error))
     }
 

@@ -4,11 +4,11 @@
 //! longest statement. A read by key is done before such a future would be made.
 
 use keys::Value;
-use sql::{AnswerRows, Prepared};
+use sql::{Prepared, RowSink};
 use syntax::statement::Kind as Asks;
 
 use super::{ReplyRows, Session};
-use crate::{Error, Result, Row};
+use crate::{Error, Result};
 
 impl Session {
     /// Begins a read by key at once. `None` if the statement is something else, or if more has to be
@@ -40,14 +40,13 @@ impl Session {
 }
 
 impl ReplyRows {
-    /// Whether the next rows can be had without waiting, by [`ReplyRows::next_at_once`].
-    pub fn is_at_once(&self) -> bool {
-        self.limit.is_none() && self.rows.is_at_once()
-    }
-
-    /// Some more rows; `None` at the end.
-    pub fn next_at_once(&mut self) -> Option<Result<Vec<Row>>> {
-        let next = AnswerRows::next_at_once(&mut self.rows)?;
-        Some(next.map_err(Error::from))
+    /// Hands on up to `most` rows and tells how many, fewer at the end; `None` if they do not come
+    /// straight from storage, so that they have to be asked for by [`ReplyRows::next`].
+    pub fn send(&mut self, most: usize, sink: &mut impl RowSink) -> Option<Result<usize>> {
+        if self.limit.is_some() {
+            return None;
+        }
+        let sent = self.rows.send(most, sink)?;
+        Some(sent.map_err(Error::from))
     }
 }

@@ -1,7 +1,7 @@
 //! Replies as bytes, gathered in one buffer until they are worth writing.
 
 use bytes::{BufMut, BytesMut};
-use db::{Notice, ResultColumn, TransactionState};
+use db::{Notice, Picked, ResultColumn, RowSink, TransactionState};
 use keys::{Declared, Value};
 use pgwire::messages::Message;
 use pgwire::messages::data::{FieldDescription, ParameterDescription, RowDescription};
@@ -158,6 +158,75 @@ pub(super) fn put_row(out: &mut BytesMut, row: &[Value], formats: &Formats) -> R
     done
 }
 
+/// Appends rows value by value, as they come from storage.
+pub(super) struct SentRows<'o> {
+    out: &'o mut BytesMut,
+    formats: &'o Formats,
+    /// Where the row begins.
+    start: usize,
+    /// The values that it has so far.
+    values: usize,
+    /// What went wrong first.
+    failed: Option<Error>,
+}
+
+impl<'o> SentRows<'o> {
+    pub(super) fn new(out: &'o mut BytesMut, formats: &'o Formats) -> Self {
+        let start = out.len();
+        Self {
+            out,
+            formats,
+            start,
+            values: 0,
+            failed: None,
+        }
+    }
+
+    /// Takes back a row that is not whole. An error if a value could not be written.
+    pub(super) fn finish(self) -> Result<()> {
+        self.out.truncate(self.start);
+        self.failed.map_or(Ok(()), Err)
+    }
+}
+
+impl RowSink for SentRows<'_> {
+    fn begin(&mut self, values: usize) {
+        self.values = 0;
+        let values = u16::try_from(values).expect("an answer has at most 65,535 columns");
+        let [high, low] = values.to_be_bytes();
+        self.out.put_slice(&[b'D', 0, 0, 0, 0, high, low]);
+    }
+
+    fn value(&mut self, value: Picked<'_>) {
+        let format = self.formats.of(self.values);
+        self.values += 1;
+        let written = match value {
+            Picked::Value(Value::Null) => {
+                self.out.put_i32(-1);
+                Ok(())
+            }
+            Picked::Value(value) => {
+                with_length(self.out, 0, |out| types::encode(&value, format, out))
+            }
+            Picked::Text(text) => with_length(self.out, 0, |out| {
+                types::encode_text(text, format, out);
+                Ok(())
+            }),
+        };
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    fn end(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        set_length(self.out, self.start + 1, 4);
+        self.start = self.out.len();
+    }
+}
+
 /// Appends the number of values and each after its length.
 pub(super) fn put_cells(
     out: &mut BytesMut,
@@ -183,12 +252,17 @@ pub(super) fn with_length(
     let at = out.len();
     out.put_u32(0);
     write(out)?;
+    set_length(out, at, own);
+    Ok(())
+}
+
+/// Sets the length at `at` to what follows it up to the end, and `own`.
+fn set_length(out: &mut BytesMut, at: usize, own: u32) {
     let length = u32::try_from(out.len() - at - 4).expect("a row is far below four gigabytes");
     let field = out
         .get_mut(at..at + 4)
-        .expect("the length was put there above");
+        .expect("the length was put there before");
     field.copy_from_slice(&(length + own).to_be_bytes());
-    Ok(())
 }
 
 /// The formats of an answer's columns.

@@ -25,12 +25,17 @@ use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::yield_now;
 
-use super::backend::{Formats, put, put_columns, put_done, put_notices, put_parameters, put_row};
+use super::backend::{
+    Formats, SentRows, put, put_columns, put_done, put_notices, put_parameters, put_row,
+};
 use super::channel::Channel;
 use super::connection::{Connection, guarded};
 use super::simple::counted;
 use super::types::{self, Format};
 use crate::{Error, Result};
+
+/// Rows that are sent before others have their turn.
+const BATCH_ROWS: usize = 256;
 
 /// Prepared statements that one connection may have.
 const STATEMENTS_MAX: usize = 10_000;
@@ -74,8 +79,6 @@ pub(super) enum Run {
 pub(super) struct Cursor {
     pub(super) rows: ReplyRows,
     ready: vec::IntoIter<Row>,
-    /// Whether some were read already.
-    begun: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -251,6 +254,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let limit = limit.unwrap_or(u64::MAX);
         let mut sent = 0;
         while sent < limit {
+            if let Some(more) = cursor.send(limit - sent, &portal.formats, &mut self.channel) {
+                let (rows, ended) = more?;
+                sent += rows;
+                if ended {
+                    put_done(&mut self.channel.out, "SELECT", Some(sent));
+                    return Ok(());
+                }
+                self.channel.relieve().await?;
+                // Others have their turn between batches, and a cancel request is heard.
+                guarded(&mut self.channel, &self.cancel, yield_now()).await?;
+                continue;
+            }
             match cursor.next(&mut self.channel, &self.cancel).await? {
                 Some(row) => put_row(&mut self.channel.out, &row, &portal.formats)?,
                 None => {
@@ -365,8 +380,28 @@ impl Statement {
 
 impl Cursor {
     fn new(rows: ReplyRows) -> Self {
-        let (ready, begun) = (Vec::new().into_iter(), false);
-        Self { rows, ready, begun }
+        let ready = Vec::new().into_iter();
+        Self { rows, ready }
+    }
+
+    /// Sends a batch of up to `most` rows that come straight from storage, and tells how many and
+    /// whether they were the last; `None` if rows come another way.
+    fn send<S>(
+        &mut self,
+        most: u64,
+        formats: &Formats,
+        channel: &mut Channel<S>,
+    ) -> Option<Result<(u64, bool)>> {
+        // What FETCH read ahead goes first.
+        if self.ready.len() > 0 {
+            return None;
+        }
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let most = most.min(BATCH_ROWS);
+        let mut rows = SentRows::new(&mut channel.out, formats);
+        let sent = self.rows.send(most, &mut rows)?;
+        let sent = rows.finish().and_then(|()| Ok(sent?));
+        Some(sent.map(|sent| (u64::try_from(sent).unwrap_or(u64::MAX), sent < most)))
     }
 
     /// The next row.
@@ -382,18 +417,7 @@ impl Cursor {
             if let Some(row) = self.ready.next() {
                 return Ok(Some(row));
             }
-            let begun = std::mem::replace(&mut self.begun, true);
-            let batch = match self.rows.is_at_once() {
-                true => {
-                    if begun {
-                        // Others have their turn between batches, and a cancel request is heard.
-                        guarded(channel, cancel, yield_now()).await?;
-                    }
-                    self.rows.next_at_once()
-                }
-                false => guarded(channel, cancel, self.rows.next()).await?,
-            };
-            match batch {
+            match guarded(channel, cancel, self.rows.next()).await? {
                 Some(batch) => self.ready = batch?.into_iter(),
                 None => return Ok(None),
             }

@@ -34,7 +34,7 @@ mod list;
 mod numeric;
 mod text;
 
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use keys::{Declared, Type, Value};
 
 use crate::{Error, Result};
@@ -210,6 +210,14 @@ pub fn encode(value: &Value, format: Format, out: &mut BytesMut) -> Result<()> {
         Format::BinaryJson => binary::encode_jsonb(value, out),
         Format::TextLocal => text::encode_local(value, out),
     }
+}
+
+/// Appends text, or a document, in the form its format asks for.
+pub fn encode_text(text: &str, format: Format, out: &mut BytesMut) {
+    if format == Format::BinaryJson {
+        out.put_u8(binary::JSONB_VERSION);
+    }
+    out.put_slice(text.as_bytes());
 }
 
 /// Reads text that is known to be UTF-8 without zero bytes into a value.

@@ -1,93 +1,135 @@
-//! The columns that a read answers with, taken from stored bytes without the others.
+//! The columns that a read answers with, handed on from stored bytes without a detour.
+//!
+//! Whoever sends rows to a client takes them value by value: text goes from the block it was read
+//! into to the client's buffer, and nothing is made for the columns that nobody asked for.
 
 use keys::row::Cell;
 use keys::{RowView, Type, Value};
 
 use crate::{Result, Schema};
 
+/// One value of a row, which may still lie in storage.
+#[derive(Debug)]
+pub enum Picked<'s> {
+    /// Text, or a document as its text.
+    Text(&'s str),
+    /// Any other value, or NULL.
+    Value(Value),
+}
+
+impl Picked<'_> {
+    /// The value by itself, if its column has this type.
+    pub(crate) fn into_value(self, kind: Type) -> Value {
+        match self {
+            Self::Value(value) => value,
+            Self::Text(text) if kind == Type::Json => Value::Json(text.into()),
+            Self::Text(text) => Value::Utf8(text.into()),
+        }
+    }
+}
+
+/// Takes rows, value by value.
+pub trait RowSink {
+    /// A row begins, of so many values.
+    fn begin(&mut self, values: usize);
+    /// The next value of the row.
+    fn value(&mut self, value: Picked<'_>);
+    /// The row is whole.
+    fn end(&mut self);
+}
+
 /// Which columns are wanted, and where they lie.
 #[derive(Debug)]
 pub(crate) struct Pick {
-    /// Where the columns of the key go, up to the last one that is wanted.
-    key: Vec<Vec<usize>>,
-    slots: Vec<Slot>,
-    width: usize,
+    columns: Vec<Place>,
+    /// Whether anything lies outside of the key.
+    needs_row: bool,
 }
 
-/// A wanted column outside of the key.
 #[derive(Debug)]
-struct Slot {
-    /// Where it goes.
-    to: usize,
-    index: usize,
+struct Place {
     kind: Type,
-    /// What rows have that are older than it.
-    missing: Value,
+    at: At,
+}
+
+#[derive(Debug)]
+enum At {
+    /// A column of the key.
+    Key(usize),
+    /// A slot of the row, and what rows have there that are older than it.
+    Slot(usize, Value),
 }
 
 impl Pick {
     /// The columns at these positions.
     pub(crate) fn new(schema: &Schema, positions: &[usize]) -> Self {
-        let (mut key, mut slots) = (Vec::new(), Vec::new());
-        for (to, position) in positions.iter().enumerate() {
-            let in_key = schema
-                .key_positions()
-                .iter()
-                .position(|one| one == position);
-            match (in_key, schema.columns().get(*position)) {
-                (Some(index), _) => {
-                    if key.len() <= index {
-                        key.resize(index + 1, Vec::new());
-                    }
-                    if let Some(places) = key.get_mut(index) {
-                        places.push(to);
-                    }
+        let place = |position: &usize| {
+            let kind = schema.columns().get(*position)?.kind;
+            let mut key = schema.key_positions().iter();
+            let at = match key.position(|one| one == position) {
+                Some(index) => At::Key(index),
+                None => {
+                    let missing = schema.missing(*position).clone();
+                    At::Slot(schema.rest_index(*position), missing)
                 }
-                (None, Some(column)) => slots.push(Slot {
-                    to,
-                    index: schema.rest_index(*position),
-                    kind: column.kind,
-                    missing: schema.missing(*position).clone(),
-                }),
-                (None, None) => {}
-            }
-        }
-        Self {
-            key,
-            slots,
-            width: positions.len(),
-        }
-    }
-
-    /// The wanted columns of a stored row.
-    pub(crate) fn row(&self, schema: &Schema, key: &[u8], row: &[u8]) -> Result<Vec<Value>> {
-        let picked = self.pick(key, row);
-        picked.map_err(|error| schema.damaged(key, error.to_string()))
-    }
-
-    fn pick(&self, key: &[u8], row: &[u8]) -> keys::Result<Vec<Value>> {
-        let mut values = vec![Value::Null; self.width];
-        let mut place = |to: usize, value: Value| {
-            if let Some(place) = values.get_mut(to) {
-                *place = value;
-            }
+            };
+            Some(Place { kind, at })
         };
-        for (places, column) in self.key.iter().zip(keys::key::columns(key)) {
-            let column = column?;
-            for to in places {
-                place(*to, column.decode()?);
-            }
-        }
-        if !self.slots.is_empty() {
-            let view = RowView::new(row)?;
-            for slot in &self.slots {
-                match view.cell(slot.index)? {
-                    Cell::Null => {}
-                    Cell::Missing => place(slot.to, slot.missing.clone()),
-                    Cell::Bytes(bytes) => place(slot.to, keys::row::decode_cell(bytes, slot.kind)?),
+        let columns: Vec<Place> = positions.iter().filter_map(place).collect();
+        let needs_row = columns.iter().any(|one| matches!(one.at, At::Slot(..)));
+        Self { columns, needs_row }
+    }
+
+    /// Hands on the wanted columns of a stored row.
+    pub(crate) fn send(
+        &self,
+        schema: &Schema,
+        (key, row): (&[u8], &[u8]),
+        sink: &mut impl RowSink,
+    ) -> Result<()> {
+        let row = if self.needs_row { row } else { EMPTY_ROW };
+        let sent = RowView::new(row).and_then(|row| self.send_columns(key, &row, sink));
+        sent.map_err(|error| schema.damaged(key, error.to_string()))
+    }
+
+    fn send_columns(
+        &self,
+        key: &[u8],
+        row: &RowView<'_>,
+        sink: &mut impl RowSink,
+    ) -> keys::Result<()> {
+        sink.begin(self.columns.len());
+        for Place { kind, at } in &self.columns {
+            sink.value(match at {
+                At::Key(index) => {
+                    let column = keys::key::columns(key).nth(*index).ok_or(TOO_SHORT)??;
+                    Picked::Value(column.decode()?)
                 }
-            }
+                At::Slot(index, missing) => match (row.cell(*index)?, kind) {
+                    (Cell::Null, _) => Picked::Value(Value::Null),
+                    (Cell::Missing, _) => Picked::Value(missing.clone()),
+                    (Cell::Bytes(bytes), Type::Utf8 | Type::Json) => {
+                        let text = std::str::from_utf8(bytes);
+                        Picked::Text(text.map_err(|_| NOT_TEXT)?)
+                    }
+                    (Cell::Bytes(bytes), kind) => {
+                        Picked::Value(keys::row::decode_cell(bytes, *kind)?)
+                    }
+                },
+            });
         }
-        Ok(values)
+        sink.end();
+        Ok(())
     }
 }
+
+/// A row without columns.
+const EMPTY_ROW: &[u8] = &[0x11, 0];
+
+const TOO_SHORT: keys::Error = keys::Error::RowUndecodable {
+    reason: "its key has too few columns",
+};
+
+const NOT_TEXT: keys::Error = keys::Error::RowUndecodable {
+    reason: "its text is not UTF-8",
+};

@@ -190,7 +190,7 @@ impl ChangePlan {
         };
         let pairs = match pairs {
             Some(pairs) => pairs,
-            None => self.by_query(executor, transaction, run).await?,
+            None => Box::pin(self.by_query(executor, transaction, run)).await?,
         };
         let command = match self.assigned {
             Some(_) => "UPDATE",

@@ -181,8 +181,8 @@ impl InsertPlan {
             Source::Query(asked) => {
                 let reader = transaction.reader();
                 let mut rows = match query {
-                    Some(query) => query.run(reader, given).await?,
-                    None => executor.select_planned(reader, asked, parameters).await?,
+                    Some(query) => Box::pin(query.run(reader, given)).await?,
+                    None => Box::pin(executor.select_planned(reader, asked, parameters)).await?,
                 };
                 while let Some(more) = rows.next().await {
                     for values in more? {

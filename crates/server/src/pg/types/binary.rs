@@ -16,7 +16,7 @@ const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 /// The first byte of `jsonb`; there is no other version.
-const JSONB_VERSION: u8 = 1;
+pub(super) const JSONB_VERSION: u8 = 1;
 
 /// Appends the binary form of a value; NULL has none.
 pub(super) fn encode(value: &Value, out: &mut BytesMut) -> Result<()> {

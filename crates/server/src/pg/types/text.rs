@@ -32,9 +32,18 @@ pub(super) fn encode(value: &Value, out: &mut BytesMut) -> Result<()> {
             out.put_slice(time_text(&value.to_string(), "+00").as_bytes());
         }
         Value::Interval(micros) => write_interval(*micros, out),
+        Value::Int16(number) => put_integer(*number, out),
+        Value::Int32(number) => put_integer(*number, out),
+        Value::Int64(number) => put_integer(*number, out),
+        Value::Uint32(number) => put_integer(*number, out),
+        Value::Uint64(number) => put_integer(*number, out),
         plain => write!(out, "{plain}").expect(INFALLIBLE),
     }
     Ok(())
+}
+
+fn put_integer(number: impl itoa::Integer, out: &mut BytesMut) {
+    out.put_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// The same, of a time that has no zone.
