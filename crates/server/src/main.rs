@@ -5,14 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use mimalloc::MiMalloc;
 use server::serve::{DATA_DEFAULT, PG_DEFAULT};
 use server::shell::{self, Place};
 use server::{Error, serve};
-
-/// Statements make and drop many small things on two or more threads at a time.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// EvenKeel, a database of sorted, range-partitioned tables that keeps its load even.
 ///
