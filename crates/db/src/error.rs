@@ -172,9 +172,10 @@ fn txn_kind(error: &txn::Error) -> Kind {
         | txn::Error::TooOld { .. }
         | txn::Error::Reopened { .. }
         | txn::Error::GivenUp { .. } => Kind::Conflict,
-        txn::Error::EngineDown { .. } | txn::Error::Unknown { .. } | txn::Error::Busy { .. } => {
-            Kind::Unavailable
-        }
+        txn::Error::EngineDown { .. }
+        | txn::Error::Unknown { .. }
+        | txn::Error::Held { .. }
+        | txn::Error::Busy { .. } => Kind::Unavailable,
         txn::Error::RowExists { .. } | txn::Error::RowTwice { .. } => Kind::Exists,
         txn::Error::TooLarge { .. }
         | txn::Error::NotPatched { .. }

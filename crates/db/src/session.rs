@@ -432,6 +432,7 @@ impl Session {
             }
         }
         let fast = self.settings.often().fast_path;
+        let patience = self.patience();
         let is_query = matches!(statement.kind, Asks::Query(_));
         if let Some(open) = &mut self.transaction {
             if open.read_only && !is_query {
@@ -439,6 +440,7 @@ impl Session {
             }
             let fresh = executor.refreshed(prepared, open.inner.reader()).await?;
             let prepared = fresh.as_ref().unwrap_or(prepared);
+            open.inner.set_patience(patience);
             let answer = executor.run(&mut open.inner, prepared, parameters, fast);
             return reply(answer.await?, statement).await;
         }
@@ -450,6 +452,7 @@ impl Session {
             return reply(Answer::Rows(rows), statement).await;
         }
         let mut transaction = database.store.begin();
+        transaction.set_patience(patience);
         let fresh = executor.refreshed(prepared, transaction.reader()).await?;
         let prepared = fresh.as_ref().unwrap_or(prepared);
         let answer = executor

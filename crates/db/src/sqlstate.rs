@@ -163,6 +163,7 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::OutOfMemory { .. } => "53200",
         sql::Error::Refused { fault, .. } => of_fault(*fault),
         sql::Error::Keys(error) => return of_keys(error),
+        sql::Error::Txn(txn::Error::Held { .. }) => "55P03",
         _ => return None,
     })
 }

@@ -136,7 +136,16 @@ async fn a_building_that_nobody_waits_for_leaves_nothing() {
     assert_eq!(table.schema().indexes().len(), 1);
     assert!(!table.schema().indexes()[0].ready);
     assert_eq!(db.building()[0].rows_total, 3000);
+    let shown = "SELECT Path, IndexName, RowsDone < 3000, RowsTotal FROM `.sys/index_builds`";
+    let build = [
+        Value::from("t"),
+        Value::from("i"),
+        Value::Bool(true),
+        Value::Uint64(3000),
+    ];
+    assert_eq!(ask(&db, shown).await.unwrap(), [build]);
     drop(building);
+    assert!(ask(&db, shown).await.unwrap().is_empty());
     assert_eq!(db.table("t").unwrap().schema().indexes(), []);
     assert_eq!(db.building(), []);
 }

@@ -54,12 +54,14 @@ fn type_name(column: &db::ResultColumn) -> String {
 /// How long a statement took is different each time.
 fn timeless(text: &str) -> String {
     let number = |letter: char| letter.is_ascii_digit() || letter == '.';
-    let masked = |line: &str| match line.split_once("Execution Time") {
+    let times = ["Execution Time", "Own Time"];
+    let masked = |line: &str| match times.iter().find(|time| line.contains(**time)) {
         None => line.to_owned(),
-        Some((before, time)) => {
+        Some(named) => {
+            let (before, time) = line.split_once(named).unwrap_or_default();
             let name = time.split(number).next().unwrap_or_default();
             let unit = time.rsplit(number).next().unwrap_or_default();
-            format!("{before}Execution Time{name}…{unit}")
+            format!("{before}{named}{name}…{unit}")
         }
     };
     let lines: Vec<_> = text.split('\n').map(masked).collect();

@@ -11,6 +11,7 @@ use crate::counted::{Counted, not_yet};
 use crate::ddl::{Defined, Ground};
 use crate::default::spelled_name;
 use crate::expire::Sweeps;
+use crate::explain::Ran;
 use crate::fast::{FastRows, RowSink};
 use crate::modify::{ChangePlan, Run};
 use crate::names::table_name;
@@ -88,6 +89,14 @@ impl AnswerRows {
             Source::Ready(rows) => rows.take().map(Ok),
             Source::Fast(rows) => rows.next(),
             Source::Query(rows) => rows.next().await,
+        }
+    }
+
+    /// The plan that gives them and what its parts did until now, if DataFusion runs it.
+    pub fn ran(&self) -> Result<Option<Ran>> {
+        match &self.source {
+            Source::Query(rows) => Ok(rows.plan()?.map(Ran)),
+            Source::Ready(_) | Source::Fast(_) => Ok(None),
         }
     }
 
@@ -305,7 +314,10 @@ impl Executor {
             Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
                 Box::pin(self.truncate(transaction, prepared.statement())).await
             }
-            Plan::Read(_) | Plan::Count(_) | Plan::Explain(_) | Plan::Plain => {
+            Plan::Read(_) | Plan::Lock(_) | Plan::Count(_) | Plan::Explain(_) | Plan::Plain => {
+                if let Plan::Lock(plan) = prepared.plan() {
+                    plan.claim(transaction, self.given(parameters)).await?;
+                }
                 let reader = transaction.reader();
                 let rows = self.select(reader, prepared, parameters, fast).await?;
                 Ok(Answer::Rows(rows))
@@ -385,8 +397,10 @@ impl Executor {
         prepared: &Prepared,
         parameters: &[Value],
     ) -> Result<Option<AnswerRows>> {
-        let Plan::Read(plan) = prepared.plan() else {
-            return Ok(None);
+        let plan = match prepared.plan() {
+            Plan::Read(plan) => plan,
+            Plan::Lock(plan) => &plan.read,
+            _ => return Ok(None),
         };
         let rows = plan.run(reader, self.given(parameters))?;
         Ok(rows.map(|rows| AnswerRows {

@@ -18,6 +18,7 @@ mod tree;
 mod writes;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use keys::{Type, Value};
 use syntax::statement::{Explain, ExplainFormat};
@@ -26,6 +27,7 @@ use txn::Reader;
 
 use self::tree::{Commit, Fact, Facts, Node, fact_lines};
 use crate::execute::AnswerRows;
+use crate::fast::ReadPlan;
 use crate::prepare::Plan;
 use crate::query::{PlanNode, ResultColumn};
 use crate::{Error, Executor, Prepared, Result};
@@ -34,6 +36,8 @@ use crate::{Error, Executor, Prepared, Result};
 #[derive(Debug)]
 pub struct Explained {
     plan: Node,
+    /// Whether all parts of DataFusion's plans are shown.
+    all: bool,
     measured: Facts,
     format: ExplainFormat,
 }
@@ -48,6 +52,10 @@ pub struct Measured {
     /// How long it took, in microseconds.
     pub took_us: u64,
 }
+
+/// A plan of DataFusion's that was run.
+#[derive(Debug)]
+pub struct Ran(pub(crate) PlanNode);
 
 /// The partitions that a statement took.
 #[derive(Clone, Copy, Debug)]
@@ -93,16 +101,17 @@ impl Explained {
                 ("Committed", Fact::Commit(Commit { min, max }))
             }
         };
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "no statement runs for 285 years"
-        )]
-        let took_ms = measured.took_us as f64 / 1_000.0;
+        let took = Duration::from_micros(measured.took_us);
         self.measured = vec![
             ("Actual Rows", Fact::Number(measured.rows)),
             (name, fact),
-            ("Execution Time", Fact::Time(took_ms)),
+            ("Execution Time", Fact::Time(took)),
         ];
+    }
+
+    /// Shows the plan that was run, with what its parts did.
+    pub fn ran(&mut self, ran: &Ran) {
+        self.plan = reads::planned(&ran.0, self.all);
     }
 
     /// The answer to the client.
@@ -164,6 +173,7 @@ impl Executor {
         };
         Ok(Explained {
             plan: self.explain_plan(&asked, fast).await?,
+            all: explain.verbose,
             measured: Vec::new(),
             format: explain.format,
         })
@@ -172,20 +182,8 @@ impl Executor {
     async fn explain_plan(&self, asked: &Asked<'_>, fast: bool) -> Result<Node> {
         let (reader, given) = (asked.reader, self.given(asked.parameters));
         match asked.explained.plan() {
-            Plan::Read(plan) => {
-                let access = match fast {
-                    true => plan.path.access(reader, given)?,
-                    false => None,
-                };
-                match (access, &asked.explained.statement().kind) {
-                    (Some(access), _) => Ok(reads::read(plan, &access)),
-                    (None, Kind::Query(query)) => {
-                        let tree = self.explain_query(asked, Some(&query.query)).await?;
-                        Ok(shown(tree.as_ref(), asked.all))
-                    }
-                    (None, _) => Ok(shown(None, asked.all)),
-                }
-            }
+            Plan::Read(plan) => self.explain_read(asked, plan, fast).await,
+            Plan::Lock(plan) => self.explain_read(asked, &plan.read, fast).await,
             Plan::Insert(plan) => {
                 let tree = match plan.query() {
                     Some(query) => Some(self.explain_query(asked, Some(query)).await?),
@@ -220,6 +218,21 @@ impl Executor {
                 let tree = self.explain_query(asked, None).await?;
                 Ok(shown(tree.as_ref(), asked.all))
             }
+        }
+    }
+
+    async fn explain_read(&self, asked: &Asked<'_>, plan: &ReadPlan, fast: bool) -> Result<Node> {
+        let access = match fast {
+            true => (plan.path).access(asked.reader, self.given(asked.parameters))?,
+            false => None,
+        };
+        match (access, &asked.explained.statement().kind) {
+            (Some(access), _) => Ok(reads::read(plan, &access)),
+            (None, Kind::Query(query)) => {
+                let tree = self.explain_query(asked, Some(&query.query)).await?;
+                Ok(shown(tree.as_ref(), asked.all))
+            }
+            (None, _) => Ok(shown(None, asked.all)),
         }
     }
 

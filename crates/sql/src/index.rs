@@ -190,6 +190,19 @@ impl IndexTable {
         Ok(())
     }
 
+    /// How the entries of all rows begin that have this row's values in the index's own columns. `None`
+    /// if one of those is NULL, which equals nothing.
+    pub(crate) fn own_values(&self, row: &[Value]) -> Result<Option<Vec<u8>>> {
+        let mut prefix = Vec::new();
+        for position in self.key.iter().take(self.own) {
+            match row.get(*position) {
+                None | Some(Value::Null) => return Ok(None),
+                Some(value) => append_key_value(&mut prefix, value)?,
+            }
+        }
+        Ok(Some(prefix))
+    }
+
     /// Refuses an entry beside another with the same values.
     fn check_unique(
         &self,
@@ -198,13 +211,9 @@ impl IndexTable {
         row: &[Value],
         key: &Bytes,
     ) -> Result<()> {
-        let mut prefix = Vec::new();
-        for position in self.key.iter().take(self.own) {
-            match row.get(*position) {
-                None | Some(Value::Null) => return Ok(()),
-                Some(value) => append_key_value(&mut prefix, value)?,
-            }
-        }
+        let Some(prefix) = self.own_values(row)? else {
+            return Ok(());
+        };
         let range = KeyRange::new(prefix.clone(), Some(prefix_upper_bound(&prefix).into()));
         for pair in transaction.scan(self.id, &range, Direction::Ascending)? {
             let (other, _) = pair?;
@@ -227,13 +236,9 @@ impl IndexTable {
         table: &Table,
         row: &[Value],
     ) -> Result<Option<Vec<Value>>> {
-        let mut prefix = Vec::new();
-        for position in self.key.iter().take(self.own) {
-            match row.get(*position) {
-                None | Some(Value::Null) => return Ok(None),
-                Some(value) => append_key_value(&mut prefix, value)?,
-            }
-        }
+        let Some(prefix) = self.own_values(row)? else {
+            return Ok(None);
+        };
         let range = KeyRange::new(prefix.clone(), Some(prefix_upper_bound(&prefix).into()));
         let mut entries = transaction.scan(self.id, &range, Direction::Ascending)?;
         let Some(pair) = entries.next() else {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   statement ─► a read by key?  ─► ReadPlan                      DataFusion is never asked
+//!                … FOR UPDATE    ─► LockPlan                      nor here
 //!                nextval(…)      ─► CountPlan                     nor here
 //!                INSERT …        ─► InsertPlan ┐ rows by ours, or
 //!                UPDATE, DELETE  ─► ChangePlan ┘ by a query
@@ -16,11 +17,12 @@ mod parameters;
 use std::sync::Arc;
 
 use keys::{Declared, Type};
-use syntax::{Kind, Statement};
+use syntax::{Kind, Statement, ast};
 use txn::Reader;
 
 use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
+use crate::locking::LockPlan;
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn};
 use crate::{Error, Executor, Result, explain};
@@ -52,6 +54,8 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) enum Plan {
     Read(Arc<ReadPlan>),
+    /// The same, of a row that is claimed.
+    Lock(LockPlan),
     Count(CountPlan),
     Insert(Box<InsertPlan>),
     Change(Box<ChangePlan>),
@@ -73,6 +77,7 @@ impl Plan {
     fn lists(&self) -> Vec<(usize, Type)> {
         let path = match self {
             Self::Read(plan) => Some(&plan.path),
+            Self::Lock(plan) => Some(&plan.read.path),
             Self::Change(plan) => plan.path.as_ref(),
             Self::Explain(explained) => return explained.lists().to_vec(),
             Self::Insert(_) | Self::Count(_) | Self::Plain => None,
@@ -267,19 +272,7 @@ impl Executor {
     ) -> Result<Drafted> {
         let catalog = self.catalog();
         let (plan, parameters, columns) = match &statement.kind {
-            Kind::Query(asked) => match ReadPlan::new(catalog, &asked.query, hints)? {
-                Some((plan, kinds)) => {
-                    let columns = Arc::clone(&plan.columns);
-                    (Plan::Read(Arc::new(plan)), kinds, Some(columns))
-                }
-                None => match CountPlan::new(&asked.query, hints)? {
-                    Some((plan, kinds)) => {
-                        let columns = Arc::clone(&plan.columns);
-                        (Plan::Count(plan), kinds, Some(columns))
-                    }
-                    None => (Plan::Plain, Vec::new(), None),
-                },
-            },
+            Kind::Query(asked) => return self.draft_query(&asked.query, hints),
             Kind::Insert(insert) => {
                 let (plan, kinds) = InsertPlan::new(catalog, insert, hints)?;
                 let columns = plan.columns();
@@ -308,6 +301,33 @@ impl Executor {
             plan,
             parameters,
             columns,
+        })
+    }
+
+    /// The same of a query.
+    fn draft_query(&self, query: &ast::Query, hints: &[Option<Type>]) -> Result<Drafted> {
+        let catalog = self.catalog();
+        let drafted = |plan, parameters, columns: &Arc<[ResultColumn]>| Drafted {
+            columns: Some(Arc::clone(columns)),
+            plan,
+            parameters,
+        };
+        if let Some((plan, kinds)) = ReadPlan::new(catalog, query, hints)? {
+            let columns = Arc::clone(&plan.columns);
+            return Ok(drafted(Plan::Read(Arc::new(plan)), kinds, &columns));
+        }
+        if let Some((plan, kinds)) = LockPlan::new(catalog, query, hints)? {
+            let columns = Arc::clone(&plan.read.columns);
+            return Ok(drafted(Plan::Lock(plan), kinds, &columns));
+        }
+        if let Some((plan, kinds)) = CountPlan::new(query, hints)? {
+            let columns = Arc::clone(&plan.columns);
+            return Ok(drafted(Plan::Count(plan), kinds, &columns));
+        }
+        Ok(Drafted {
+            plan: Plan::Plain,
+            parameters: Vec::new(),
+            columns: None,
         })
     }
 

@@ -17,6 +17,7 @@
 //!   FROM t VIEW PRIMARY KEY        FROM t                         a table
 //!   FROM $q                        FROM `$q`                      a table named $q
 //!   x IN $list                     x IN ($list)                   a list of one parameter
+//!   FOR NO KEY UPDATE              FOR UPDATE                     a lock; FOR KEY SHARE as FOR SHARE
 //!   `.sys/partition_stats`         sys.partition_stats            a name of two parts
 //! ```
 //!
@@ -286,6 +287,7 @@ impl Rewriter<'_> {
             self.module_call(at, &word)
                 .or_else(|| self.typed_literal(at, &word))
                 .or_else(|| self.view(at, &word))
+                .or_else(|| self.weak_lock(at))
         };
         rewritten.unwrap_or_else(|| {
             match yql_spelling(&word).filter(|_| self.is_type_place(at)) {
@@ -294,6 +296,21 @@ impl Rewriter<'_> {
             }
             1
         })
+    }
+
+    /// NO KEY and KEY after FOR, which say how little a lock is to lock.
+    fn weak_lock(&mut self, at: usize) -> Option<usize> {
+        if !is_word(self.previous(at), "for") {
+            return None;
+        }
+        let is = |place: usize, word: &str| is_word(self.get(place), word);
+        let no_key_update = is(at, "no") && is(at + 1, "key") && is(at + 2, "update");
+        let key_share = is(at, "key") && is(at + 1, "share");
+        match (no_key_update, key_share) {
+            (true, _) => Some(2),
+            (_, true) => Some(1),
+            _ => None,
+        }
     }
 
     fn module_call(&mut self, at: usize, word: &str) -> Option<usize> {

@@ -10,8 +10,13 @@
 //!
 //! What a parser builds from tokens can be as deep as the tokens are many (`1+1+1+…` is a tree that
 //! leans left), and deep trees overflow the stack when they are dropped or printed. So depth is
-//! bounded here, on the tokens: parentheses and brackets by [`NESTING_MAX`], operators in a row by
-//! [`CHAIN_MAX`]. Prefix operators and nested queries are counted by the parser itself.
+//! bounded here, on the tokens: parentheses, brackets and CASE by [`NESTING_MAX`], operators in a row
+//! by [`CHAIN_MAX`]. Prefix operators and nested queries are counted by the parser itself.
+//!
+//! ```text
+//!   x = 1 OR y + 2 = 3 AND z OR …     two OR and, within the deepest operand, one AND and, within
+//!     1         1    2                the deepest of its operands, two others: five levels
+//! ```
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
@@ -28,7 +33,8 @@ pub const STATEMENT_BYTES_MAX: usize = 1 << 20;
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Levels of parentheses, queries and prefix operators in one statement.
 pub const NESTING_MAX: usize = 64;
-/// Operators between two commas or parentheses: `a OR b OR c` has two.
+/// Operators between two commas or parentheses: `a OR b OR c` has two. AND and OR bind least, so that
+/// of what stands between them only the longest counts beside them.
 pub const CHAIN_MAX: usize = 1024;
 
 /// `INTERVAL` or `ARRAY <` in a row: sqlparser calls itself for each and does not count.
@@ -178,8 +184,8 @@ pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize
             bytes_max: STATEMENT_BYTES_MAX,
         });
     }
-    // One count of operators for each level of parentheses that is open.
-    let mut chains = vec![0_usize];
+    // One chain of operators for each level of parentheses that is open.
+    let mut chains = vec![Chain::default()];
     let mut run = 0;
     let mut depth = 0;
     for token in tokens {
@@ -198,13 +204,24 @@ pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize
             return Err(too_deep(PREFIX_RUN_MAX));
         }
         match &token.token {
-            Token::LParen | Token::LBracket | Token::LBrace => chains.push(0),
+            Token::LParen | Token::LBracket | Token::LBrace => chains.push(Chain::default()),
             Token::RParen | Token::RBracket | Token::RBrace => {
-                chains.pop();
+                // A CASE that is not closed here is an error for the parser.
+                while chains.pop().is_some_and(|chain| chain.case) {}
             }
             Token::Comma => {
-                chains.pop();
-                chains.push(0);
+                let case = chains.pop().is_some_and(|chain| chain.case);
+                chains.push(Chain {
+                    case,
+                    ..Chain::default()
+                });
+            }
+            token if is_keyword(token, Keyword::CASE) => chains.push(Chain {
+                case: true,
+                ..Chain::default()
+            }),
+            token if is_keyword(token, Keyword::END) => {
+                chains.pop_if(|chain| chain.case);
             }
             _ => {}
         }
@@ -213,18 +230,78 @@ pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize
             return Err(too_deep(NESTING_MAX));
         }
         if chains.is_empty() {
-            chains.push(0);
+            chains.push(Chain::default());
         }
         if let Some(chain) = chains.last_mut()
             && lengthens_chain(&token.token)
         {
-            *chain += 1;
-            if *chain > CHAIN_MAX {
+            chain.add(&token.token);
+            if chain.depth() > CHAIN_MAX {
                 return Err(too_deep(CHAIN_MAX));
             }
         }
     }
     Ok(depth)
+}
+
+/// The operators of one level of parentheses, or between CASE and END.
+#[derive(Default)]
+struct Chain {
+    /// OR, which binds least, and what joins queries and tables.
+    joints: usize,
+    /// AND between two OR, and where there are most of them.
+    ands: usize,
+    ands_max: usize,
+    /// Other operators between two AND or OR, and where there are most of them.
+    operators: usize,
+    operators_max: usize,
+    /// BETWEEN whose AND is still to come.
+    betweens: usize,
+    /// Whether it is between CASE and END.
+    case: bool,
+}
+
+impl Chain {
+    /// How deep the tree of it is at most.
+    fn depth(&self) -> usize {
+        self.joints + self.ands_max + self.operators_max
+    }
+
+    fn add(&mut self, token: &Token) {
+        let keyword = match token {
+            Token::Word(word) => word.keyword,
+            _ => Keyword::NoKeyword,
+        };
+        match keyword {
+            Keyword::AND if self.betweens > 0 => self.betweens -= 1,
+            Keyword::OR => {
+                self.joints += 1;
+                (self.ands, self.operators) = (0, 0);
+            }
+            Keyword::AND => {
+                self.ands += 1;
+                self.operators = 0;
+            }
+            Keyword::UNION
+            | Keyword::EXCEPT
+            | Keyword::MINUS
+            | Keyword::INTERSECT
+            | Keyword::PIVOT
+            | Keyword::UNPIVOT
+            | Keyword::JOIN => self.joints += 1,
+            Keyword::BETWEEN => {
+                self.betweens += 1;
+                self.operators += 1;
+            }
+            _ => self.operators += 1,
+        }
+        self.ands_max = self.ands_max.max(self.ands);
+        self.operators_max = self.operators_max.max(self.operators);
+    }
+}
+
+fn is_keyword(token: &Token, keyword: Keyword) -> bool {
+    bare_word(token).is_some_and(|word| word.keyword == keyword)
 }
 
 /// Whether a tree may grow by one level at this token: an operator, sign, bracket pair or a word

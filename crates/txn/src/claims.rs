@@ -11,6 +11,7 @@
 //! without one: of those in the circle the first to commit wins, and the others are refused.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -84,6 +85,33 @@ impl State {
     }
 }
 
+/// How long to wait for others. Time comes from who makes it: what it makes ends when it is over.
+#[derive(Clone)]
+pub struct Patience(Arc<dyn Fn() -> End + Send + Sync>);
+
+/// Ends when somebody has waited long enough.
+type End = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Patience {
+    /// What `begin` makes is made when somebody begins to wait.
+    pub fn new<E>(begin: impl Fn() -> E + Send + Sync + 'static) -> Self
+    where
+        E: Future<Output = ()> + Send + 'static,
+    {
+        Self(Arc::new(move || Box::pin(begin())))
+    }
+
+    pub(crate) fn begin(&self) -> End {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Patience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Patience")
+    }
+}
+
 /// What one transaction has claimed. Others get it when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -100,6 +128,22 @@ impl Held {
             claims: Arc::clone(claims),
             claimant: Claimant(state.claimants),
             rows: Vec::new(),
+        }
+    }
+
+    /// Takes a row unless somebody else has it.
+    pub(crate) fn try_claim(&mut self, table: TableId, key: &[u8]) -> bool {
+        let row = (table, Bytes::copy_from_slice(key));
+        match self.claims.state.lock().lines.entry(row) {
+            Entry::Occupied(entry) => entry.get().holder == self.claimant,
+            Entry::Vacant(entry) => {
+                self.rows.push(entry.key().clone());
+                entry.insert(Line {
+                    holder: self.claimant,
+                    waiting: VecDeque::new(),
+                });
+                true
+            }
         }
     }
 
@@ -295,5 +339,19 @@ mod tests {
         assert_eq!(third.rows.len(), 1);
         drop(third);
         assert!(ready(for_c.as_mut(), Waker::noop()));
+    }
+
+    #[test]
+    fn who_does_not_want_to_wait_gets_what_is_free() {
+        let claims = Arc::default();
+        let [mut first, mut second] = [(); 2].map(|()| Held::nothing(&claims));
+        assert!(first.try_claim(TABLE, b"a"));
+        assert!(first.try_claim(TABLE, b"a"), "its own row is no obstacle");
+        assert!(!second.try_claim(TABLE, b"a"));
+        assert!(second.try_claim(TABLE, b"b"));
+        drop(first);
+        assert!(second.try_claim(TABLE, b"a"));
+        drop(second);
+        assert!(claims.state.lock().lines.is_empty());
     }
 }

@@ -29,6 +29,17 @@ pub enum Error {
         /// What the transaction saw.
         snapshot: Timestamp,
     },
+    /// A row that another transaction is changing, and nobody wants to wait for it any longer.
+    #[error(
+        "{} of {table} is held by another transaction: try again when that has ended",
+        format_key(.key)
+    )]
+    Held {
+        /// The table.
+        table: TableId,
+        /// The row's key.
+        key: Bytes,
+    },
     /// The transaction is so old that nobody remembers what changed since.
     #[error(
         "transaction locks invalidated: the snapshot at {snapshot} is older than the changes that \

@@ -65,6 +65,7 @@ pub use partitions::{Partition, PartitionId, Share, TableId};
 pub use storage::{Bytes, Direction, Durability, KeyRange};
 
 pub use across::{Fatality, Immortal, Step};
+pub use claims::Patience;
 pub use collect::Collected;
 pub use cuts::{Extent, Tile};
 pub use error::{Error, Result};

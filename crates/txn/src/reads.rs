@@ -86,16 +86,17 @@ impl Reads {
         self.points.get(&table)?.get(key)
     }
 
-    /// Forgets that `key` was read. Not if ranges were read as well, which may hold it.
-    pub(crate) fn forget(&mut self, table: TableId, key: &[u8]) -> bool {
-        if !self.ranges.is_empty() {
-            return false;
-        }
+    /// Whether no range was read, but single keys at most.
+    pub(crate) fn is_of_points(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Forgets that `key` was read by itself.
+    pub(crate) fn forget(&mut self, table: TableId, key: &[u8]) {
         let points = self.points.get_mut(&table);
         if points.and_then(|points| points.remove(key)).is_some() {
             self.point_count -= 1;
         }
-        true
     }
 
     /// The keys that were read one by one, with what was found there.

@@ -1,11 +1,14 @@
 //! A transaction: reads at its snapshot, its own writes over them, commit or nothing.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
 use storage::{Bytes, Direction, Durability, KeyRange};
 
-use crate::claims::Held;
+use crate::claims::{Held, Patience};
 use crate::commit::{Request, Write};
 use crate::epochs::Expected;
 use crate::footprint::Touch;
@@ -25,6 +28,8 @@ pub struct Transaction {
     epochs: Expected,
     /// The rows it claimed, if any.
     held: Option<Held>,
+    /// How long it waits for others, if not for ever.
+    patience: Option<Patience>,
 }
 
 /// A commit that happened.
@@ -50,6 +55,7 @@ impl Transaction {
             writes: Writes::default(),
             epochs: Expected::default(),
             held: None,
+            patience: None,
         }
     }
 
@@ -81,10 +87,58 @@ impl Transaction {
         if self.writes.get(table, key).is_some() {
             return Ok(());
         }
-        let claims = &self.view.store().claims;
-        let held = self.held.get_or_insert_with(|| Held::nothing(claims));
-        held.claim(table, key).await;
+        self.wait_for(table, key).await?;
         View::catch_up(&mut self.view, table, key)
+    }
+
+    /// As [`Transaction::claim`], but an [`Error::Held`] instead of waiting.
+    pub fn try_claim(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        if self.writes.get(table, key).is_some() {
+            return Ok(());
+        }
+        match self.held().try_claim(table, key) {
+            true => View::catch_up(&mut self.view, table, key),
+            false => Err(held_by_another(table, key)),
+        }
+    }
+
+    /// Says that this transaction is going to look for rows whose keys begin so, and to write one if
+    /// there is none. Waits as [`Transaction::claim`] does, and moves the snapshot forward unless
+    /// ranges were read already.
+    pub async fn claim_prefix(&mut self, table: TableId, prefix: &[u8]) -> Result<()> {
+        self.wait_for(table, prefix).await?;
+        View::renew(&mut self.view)
+    }
+
+    /// Lets claims wait no longer than this.
+    pub fn set_patience(&mut self, patience: Option<Patience>) {
+        self.patience = patience;
+    }
+
+    fn held(&mut self) -> &mut Held {
+        let claims = &self.view.store().claims;
+        self.held.get_or_insert_with(|| Held::nothing(claims))
+    }
+
+    /// Stands in line until it is this transaction's turn, or until its patience ends.
+    async fn wait_for(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        let patience = self.patience.clone();
+        let mut claiming = pin!(self.held().claim(table, key));
+        let Some(patience) = patience else {
+            claiming.await;
+            return Ok(());
+        };
+        // Nobody looks at the clock unless there is somebody to wait for.
+        let mut end = None;
+        poll_fn(|context| {
+            if claiming.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            let end = end.get_or_insert_with(|| patience.begin());
+            let over = end.as_mut().poll(context);
+            over.map(|()| Err(held_by_another(table, key)))
+        })
+        .await
     }
 
     /// Writes a row, whether or not there is one. Reads nothing and so never conflicts.
@@ -226,6 +280,13 @@ impl Transaction {
             at,
             partitions: self.view.partitions(),
         })
+    }
+}
+
+fn held_by_another(table: TableId, key: &[u8]) -> Error {
+    Error::Held {
+        table,
+        key: Bytes::copy_from_slice(key),
     }
 }
 

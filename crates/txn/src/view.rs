@@ -153,14 +153,26 @@ impl View {
         }
         // Who still reads at the snapshot keeps it there, and the commit will be refused.
         match Arc::get_mut(this) {
-            Some(view) => view.move_forward(table, key),
+            Some(view) => view.move_forward(Some((table, key))),
             None => Ok(()),
         }
     }
 
-    /// Moves the snapshot to what is committed now, forgetting that `key` was read. Nothing happens
+    /// Moves the snapshot forward to see all that is committed; an error if something that was read
+    /// changed.
+    pub(crate) fn renew(this: &mut Arc<Self>) -> Result<()> {
+        if this.store.active.watermark() <= this.at() {
+            return Ok(());
+        }
+        match Arc::get_mut(this) {
+            Some(view) => view.move_forward(None),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves the snapshot to what is committed now, forgetting that a row was read. Nothing happens
     /// if ranges were read: nobody could tell cheaply whether they changed.
-    fn move_forward(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+    fn move_forward(&mut self, forgotten: Option<(TableId, &[u8])>) -> Result<()> {
         // First the new snapshot, then the look at what was read: what is found unchanged then is
         // what the new snapshot sees.
         let later = self.store.active.read();
@@ -168,8 +180,11 @@ impl View {
         let Tracking::On(reads) = &mut state.tracking else {
             return Err(Error::Ended);
         };
-        if !reads.forget(table, key) {
+        if !reads.is_of_points() {
             return Ok(());
+        }
+        if let Some((table, key)) = forgotten {
+            reads.forget(table, key);
         }
         let points: Vec<_> = reads.points().collect();
         for (table, key, found) in points {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keys::Value;
-use sql::{Answer, Executor, Measured, Prepared, Touched};
+use sql::{Answer, Executor, Measured, Prepared, Ran, Touched};
 use syntax::statement::Kind as Asks;
 
 use super::{Reply, Session, SessionError};
@@ -32,10 +32,13 @@ impl Session {
             matches!(&prepared.statement().kind, Asks::Explain(explain) if explain.analyze);
         if let Some(inner) = prepared.explained().filter(|_| analyze) {
             let begun_us = database.store.now_us();
-            let (rows, touched) = self.measure(&executor, inner, parameters).await?;
+            let (work, touched) = self.measure(&executor, inner, parameters).await?;
             let ended_us = database.store.now_us();
+            if let Some(ran) = &work.ran {
+                explained.ran(ran);
+            }
             explained.measured(Measured {
-                rows,
+                rows: work.rows,
                 touched,
                 took_us: ended_us.saturating_sub(begun_us),
             });
@@ -49,7 +52,7 @@ impl Session {
         executor: &Executor,
         inner: &Prepared,
         parameters: &[Value],
-    ) -> Result<(u64, Touched)> {
+    ) -> Result<(Work, Touched)> {
         let fast = self.settings.often().fast_path;
         let is_query = matches!(inner.statement().kind, Asks::Query(_));
         if let Some(open) = &mut self.transaction {
@@ -59,17 +62,17 @@ impl Session {
             let answer = executor
                 .run(&mut open.inner, inner, parameters, fast)
                 .await?;
-            let rows = count(answer).await?;
+            let work = finish(answer).await?;
             let read = open.inner.reader().partitions().len();
-            return Ok((rows, Touched::Open(read)));
+            return Ok((work, Touched::Open(read)));
         }
         if is_query {
             let reader = self.database.store.view().reader();
             let rows = executor
                 .select(reader.clone(), inner, parameters, fast)
                 .await?;
-            let rows = count(Answer::Rows(rows)).await?;
-            return Ok((rows, Touched::Read(reader.partitions().len())));
+            let work = finish(Answer::Rows(rows)).await?;
+            return Ok((work, Touched::Read(reader.partitions().len())));
         }
         if self.settings.often().read_only {
             return Err(SessionError::ReadOnly.into());
@@ -78,7 +81,7 @@ impl Session {
         let answer = executor
             .run(&mut transaction, inner, parameters, fast)
             .await?;
-        let rows = count(answer).await?;
+        let work = finish(answer).await?;
         let wrote = !transaction.is_clean();
         let committed = self.finish(transaction).await?;
         let count = committed.partitions.len();
@@ -86,21 +89,35 @@ impl Session {
             true => Touched::Committed(count),
             false => Touched::Read(count),
         };
-        Ok((rows, touched))
+        Ok((work, touched))
     }
 }
 
-/// How many rows an answer holds or tells of.
-async fn count(answer: Answer) -> Result<u64> {
+/// What a statement did.
+struct Work {
+    /// How many rows it answered with or wrote.
+    rows: u64,
+    /// What the parts of its plan did, if DataFusion ran it.
+    ran: Option<Ran>,
+}
+
+/// Takes all rows of an answer.
+async fn finish(answer: Answer) -> Result<Work> {
     match answer {
-        Answer::Done { rows, .. } => Ok(rows.unwrap_or(0)),
+        Answer::Done { rows, .. } => Ok(Work {
+            rows: rows.unwrap_or(0),
+            ran: None,
+        }),
         Answer::Rows(mut rows) => {
             let mut count = 0;
             while let Some(batch) = rows.next().await {
                 let batch = batch.map_err(Error::from)?;
                 count += batch.len() as u64;
             }
-            Ok(count)
+            Ok(Work {
+                rows: count,
+                ran: rows.ran()?,
+            })
         }
     }
 }

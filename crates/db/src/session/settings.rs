@@ -48,6 +48,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("integer_datetimes", "on"),
     ("intervalstyle", "postgres"),
     ("is_superuser", "on"),
+    ("lock_timeout", "0"),
     ("max_identifier_length", "255"),
     ("search_path", "\"$user\", public"),
     ("server_encoding", "UTF8"),
@@ -103,6 +104,8 @@ pub(super) struct Often {
     pub(super) synced: bool,
     /// How long a statement may take, if there is a limit.
     pub(super) timeout: Option<Duration>,
+    /// How long it may wait for another transaction to end, if there is a limit.
+    pub(super) lock_timeout: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -163,12 +166,16 @@ impl Settings {
 
     fn read_often(&mut self) {
         let is = |name: &str, value: &str| self.get(name) == Some(value);
-        let timeout = self.get("statement_timeout").and_then(duration);
+        let limit = |name: &str| {
+            let length = self.get(name).and_then(duration);
+            length.filter(|length| !length.is_zero())
+        };
         self.often = Often {
             fast_path: is("enable_fast_path", "on"),
             read_only: is("default_transaction_read_only", "on"),
             synced: !is("synchronous_commit", "off"),
-            timeout: timeout.filter(|length| !length.is_zero()),
+            timeout: limit("statement_timeout"),
+            lock_timeout: limit("lock_timeout"),
         };
     }
 
@@ -353,7 +360,7 @@ mod tests {
         assert_eq!(settings.get("application_name"), Some("c"));
         settings.end(true);
         assert_eq!(settings.get("application_name"), Some("b"));
-        assert_eq!(settings.get("lock_timeout"), None);
+        assert_eq!(settings.get("lock_timeout"), Some("0"));
         settings
             .set("application_name", Some("d"), Until::Rollback)
             .unwrap();

@@ -1,6 +1,7 @@
 //! How long a statement may take, and the one that only waits.
 //!
-//! `statement_timeout` counts for running a statement and for reading its rows. COMMIT is left to
+//! `statement_timeout` counts for running a statement and for reading its rows, `lock_timeout` for each
+//! wait of a statement for another transaction to end. COMMIT is left to
 //! end by itself: what it does cannot be stopped half way.
 
 use std::future::Future;
@@ -13,6 +14,7 @@ use syntax::Statement;
 use syntax::ast;
 use syntax::statement::Kind as Asks;
 use tokio::time::{Instant, timeout_at};
+use txn::Patience;
 
 use super::{Reply, Session, SessionError, ends};
 use crate::{Error, Result};
@@ -54,6 +56,12 @@ impl Session {
             return None;
         }
         self.settings.often().timeout.and_then(Limit::new)
+    }
+
+    /// How long it may wait for another transaction to end; `None` is for ever.
+    pub(super) fn patience(&self) -> Option<Patience> {
+        let length = self.settings.often().lock_timeout?;
+        Some(Patience::new(move || tokio::time::sleep(length)))
     }
 }
 

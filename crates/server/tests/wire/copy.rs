@@ -389,3 +389,55 @@ async fn a_copy_keeps_lengths_and_forms_of_declared_types() {
     let since = moment.duration_since(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(since.as_secs(), 1_709_208_000);
 }
+
+/// The rows of one copy, `id` from 1 on, in pieces.
+fn boats(copy: u64, count: u64) -> Vec<String> {
+    let row = |boat: u64| format!("{}\tof copy {copy}\t\\N\n", copy * 1_000_000 + boat);
+    let rows: Vec<String> = (1..=count).map(row).collect();
+    rows.chunks(1000).map(<[String]>::concat).collect()
+}
+
+#[tokio::test]
+async fn a_copy_is_there_as_a_whole_or_not_at_all_after_kill_9() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    client.batch_execute(CREATE).await.unwrap();
+    let copy = "COPY boats FROM STDIN";
+    for number in 0..3 {
+        let pieces = boats(number, 2_500);
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        assert_eq!(send(&client, copy, &pieces).await.unwrap(), 2_500);
+    }
+
+    // One that is being sent, more of it than fits on the way, and one that is just ending.
+    let mut sending = pin!(client.copy_in::<_, Bytes>(copy).await.unwrap());
+    for piece in boats(3, 200_000) {
+        sending.send(Bytes::from(piece)).await.unwrap();
+    }
+    let other = server.connect().await;
+    let mut ending = Box::pin(other.copy_in::<_, Bytes>(copy).await.unwrap());
+    for piece in boats(4, 20_000) {
+        ending.as_mut().send(Bytes::from(piece)).await.unwrap();
+    }
+    let ended = tokio::spawn(async move { ending.as_mut().finish().await });
+    tokio::task::yield_now().await;
+    server.kill();
+    let acknowledged = ended.await.unwrap().is_ok();
+
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let text = "SELECT name, count(*) FROM boats GROUP BY name ORDER BY name";
+    let rows = client.query(text, &[]).await.unwrap();
+    let found: Vec<(String, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let whole = |copy: i64, count: i64| (format!("of copy {copy}"), count);
+    let mut expected = vec![whole(0, 2_500), whole(1, 2_500), whole(2, 2_500)];
+    if acknowledged || found.len() > expected.len() {
+        expected.push(whole(4, 20_000));
+    }
+    assert_eq!(found, expected);
+    // What was cut off is no obstacle to copying it again.
+    let pieces = boats(3, 2_500);
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+    assert_eq!(send(&client, copy, &pieces).await.unwrap(), 2_500);
+}

@@ -118,3 +118,51 @@ fn statements_and_parameters_that_are_kept_have_a_limit() {
     }
     assert_eq!(refused, Some((21, "53400".to_owned())));
 }
+
+#[tokio::test]
+async fn a_thousand_conditions_and_ten_thousand_values_are_not_too_many() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let rows: Vec<String> = (0..2_000).map(|id| format!("({id}, {id})")).collect();
+    let create = "CREATE TABLE t (k bigint PRIMARY KEY, v bigint)";
+    client.batch_execute(create).await.unwrap();
+    let insert = format!("INSERT INTO t VALUES {}", rows.join(", "));
+    client.batch_execute(&insert).await.unwrap();
+    let joined = |joint: &str, term: &dyn Fn(usize) -> String| {
+        (0..1_000).map(term).collect::<Vec<_>>().join(joint)
+    };
+    let list: Vec<String> = (0..10_000).map(|value| (value * 2).to_string()).collect();
+    let list = list.join(", ");
+    for (filter, expected) in [
+        (joined(" OR ", &|one| format!("k = {one}")), 1_000),
+        (joined(" OR ", &|one| format!("t.v = {one} + 0")), 1_000),
+        (
+            joined(" OR ", &|one| format!("v BETWEEN {one} AND {one}")),
+            1_000,
+        ),
+        (joined(" AND ", &|one| format!("v <> {one} * 2 + 1")), 1_000),
+        (
+            joined(" OR ", &|one| format!("k = {one} AND v = {one}")),
+            1_000,
+        ),
+        (format!("k IN ({list})"), 1_000),
+        (format!("v IN ({list})"), 1_000),
+        (format!("v NOT IN ({list})"), 1_000),
+    ] {
+        let text = format!("SELECT count(*) FROM t WHERE {filter}");
+        let start: String = filter.chars().take(40).collect();
+        let found = client.query_one(&text, &[]).await;
+        let found: i64 = found
+            .unwrap_or_else(|error| panic!("{start}: {error}"))
+            .get(0);
+        assert_eq!(found, expected, "{start}");
+    }
+    let filter = joined(" OR ", &|one| format!("k = {one}"));
+    for text in [
+        format!("UPDATE t SET v = -1 WHERE {filter}"),
+        format!("DELETE FROM t WHERE k IN ({list})"),
+    ] {
+        assert_eq!(client.execute(&text, &[]).await.unwrap(), 1_000);
+    }
+}

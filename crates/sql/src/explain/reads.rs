@@ -1,5 +1,7 @@
 //! How reads are shown: by the fast path, and by DataFusion.
 
+use std::time::Duration;
+
 use txn::Direction;
 
 use super::tree::{Fact, Node};
@@ -140,6 +142,11 @@ pub(super) fn planned(plan: &PlanNode, all: bool) -> Node {
             node
         }
     };
+    if let Some(effort) = plan.effort {
+        let own = Duration::from_nanos(effort.own_ns as u64);
+        node.add("Actual Rows", Fact::Number(effort.rows as u64));
+        node.add("Own Time", Fact::Time(own));
+    }
     node.children = plan
         .children
         .iter()

@@ -8,6 +8,7 @@
 //! ```
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -35,8 +36,7 @@ pub(super) enum Fact {
     Commit(Commit),
     /// For programs only: people see it already.
     Hidden(String),
-    /// Milliseconds.
-    Time(f64),
+    Time(Duration),
 }
 
 /// How many partitions a commit takes.
@@ -156,7 +156,7 @@ impl Fact {
             Self::Partitions(None, total) => format!("decided when run, of {total}"),
             Self::Commit(commit) => commit.text(),
             Self::Hidden(_) => return None,
-            Self::Time(time) => format!("{time:.3} ms"),
+            Self::Time(time) => format!("{:.3} ms", ms(*time)),
         })
     }
 
@@ -178,9 +178,13 @@ impl Fact {
                 add(&format!("{name} Total"), total.to_string());
             }
             Self::Commit(commit) => add(name, object(&commit.json(), depth)),
-            Self::Time(time) => add(name, format!("{time:.3}")),
+            Self::Time(time) => add(name, format!("{:.3}", ms(*time))),
         }
     }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }
 
 /// A JSON object whose fields stay in their order.

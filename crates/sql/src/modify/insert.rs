@@ -1,5 +1,6 @@
 //! INSERT, UPSERT, REPLACE, and UPDATE or DELETE with ON.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use keys::{Type, Value};
@@ -19,6 +20,10 @@ use crate::query::{PlannedQuery, ResultColumn};
 use crate::scalar::{Given, Scalar, Scope};
 use crate::{Catalog, Error, Executor, Result, Schema, Table, cast};
 
+/// Up to how many rows of one statement are claimed. Whoever writes more goes at it alone, most of
+/// the time.
+const CLAIMED_ROWS_MAX: usize = 16;
+
 /// An INSERT or the like that is ready to run.
 #[derive(Debug)]
 pub(crate) struct InsertPlan {
@@ -32,6 +37,8 @@ pub(crate) struct InsertPlan {
     conflict: Option<Conflict>,
     /// How rows are written of which nothing is read.
     blind: Option<Blind>,
+    /// Whether others may be about to write the same keys: not if each is new by itself.
+    contended: bool,
     pub(crate) returning: Option<Returning>,
 }
 
@@ -41,6 +48,14 @@ enum Source {
     Rows(Vec<Vec<Scalar>>),
     /// Rows that DataFusion works out.
     Query(Box<ast::Query>),
+}
+
+/// A row to be written.
+struct NewRow {
+    /// The values that were given.
+    given: Vec<Value>,
+    /// All of its values.
+    row: Vec<Value>,
 }
 
 impl InsertPlan {
@@ -79,7 +94,12 @@ impl InsertPlan {
             _ => None,
         };
         let parameters = std::mem::take(&mut row_scope.parameters);
+        let always_new = |position: &usize| {
+            let other = others.get(*position).and_then(Option::as_ref);
+            other.is_some_and(|scalar| !scalar.is_fixed())
+        };
         let plan = Self {
+            contended: !schema.key_positions().iter().any(always_new),
             table: Arc::clone(&table),
             mode: insert.mode,
             positions,
@@ -172,10 +192,16 @@ impl InsertPlan {
         let mut answer = Written::new(command, self.returning.as_ref());
         match &self.source {
             Source::Rows(rows) => {
+                let mut new = Vec::with_capacity(rows.len());
                 for scalars in rows {
                     let values = scalars.iter().map(|scalar| scalar.value(given));
-                    let values = values.collect::<Result<_>>()?;
-                    self.write(transaction, values, given, &mut answer)?;
+                    new.push(self.new_row(values.collect::<Result<_>>()?, given)?);
+                }
+                if new.len() <= CLAIMED_ROWS_MAX && self.reads_first() {
+                    self.claim(transaction, &new).await?;
+                }
+                for row in new {
+                    self.write(transaction, row, given, &mut answer)?;
                 }
             }
             Source::Query(asked) => {
@@ -186,8 +212,8 @@ impl InsertPlan {
                 };
                 while let Some(more) = rows.next().await {
                     for values in more? {
-                        let values = self.cast_all(values)?;
-                        self.write(transaction, values, given, &mut answer)?;
+                        let row = self.new_row(self.cast_all(values)?, given)?;
+                        self.write(transaction, row, given, &mut answer)?;
                     }
                 }
             }
@@ -207,14 +233,31 @@ impl InsertPlan {
         Ok(typed)
     }
 
-    /// Writes one row, of which these are the given values.
-    fn write(
-        &self,
-        transaction: &mut Transaction,
-        values: Vec<Value>,
-        given: Given<'_>,
-        answer: &mut Written<'_>,
-    ) -> Result<()> {
+    /// Waits for those who are writing the same keys, or the same values in unique indexes, in an order
+    /// that is the same for everybody.
+    async fn claim(&self, transaction: &mut Transaction, rows: &[NewRow]) -> Result<()> {
+        let schema = self.table.schema();
+        let (mut keys, mut entries) = (BTreeSet::new(), BTreeSet::new());
+        for NewRow { row, .. } in rows {
+            if self.contended {
+                keys.insert(schema.encode_key(&schema.key_of(row))?);
+            }
+            for index in self.table.indexes().iter().filter(|index| index.unique) {
+                let values = index.own_values(row)?;
+                entries.extend(values.map(|values| (index.id, values)));
+            }
+        }
+        for key in keys {
+            transaction.claim(self.table.id(), &key).await?;
+        }
+        for (index, values) in entries {
+            transaction.claim_prefix(index, &values).await?;
+        }
+        Ok(())
+    }
+
+    /// The row with these values, and the defaults of the columns that are not given.
+    fn new_row(&self, values: Vec<Value>, given: Given<'_>) -> Result<NewRow> {
         let mut row = Vec::with_capacity(self.others.len());
         for other in &self.others {
             row.push(match other {
@@ -223,8 +266,20 @@ impl InsertPlan {
             });
         }
         overwrite(&mut row, &self.positions, &values);
+        self.table.schema().fit(&mut row)?;
+        Ok(NewRow { given: values, row })
+    }
+
+    /// Writes one row.
+    fn write(
+        &self,
+        transaction: &mut Transaction,
+        new: NewRow,
+        given: Given<'_>,
+        answer: &mut Written<'_>,
+    ) -> Result<()> {
         let schema = self.table.schema();
-        schema.fit(&mut row)?;
+        let mut row = new.row;
         if self.mode == Mode::Insert {
             return self.insert(transaction, row, given, answer);
         }
@@ -249,7 +304,7 @@ impl InsertPlan {
             (Mode::UpdateOn, None) => return Ok(()),
             (Mode::Upsert | Mode::UpdateOn, Some(old)) => {
                 row.clone_from(old);
-                overwrite(&mut row, &self.positions, &values);
+                overwrite(&mut row, &self.positions, &new.given);
                 schema.fit(&mut row)?;
             }
             _ => {}

@@ -18,8 +18,19 @@ pub(crate) struct PlanNode {
     pub(crate) details: String,
     /// How it finds its rows, for a scan, and what it reads of them.
     pub(crate) access: Option<(Access, Reads)>,
+    /// What it did, if it was run.
+    pub(crate) effort: Option<Effort>,
     /// What it takes its rows from.
     pub(crate) children: Vec<PlanNode>,
+}
+
+/// What a part of a plan did, all of its streams together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    /// How many rows it handed on.
+    pub(crate) rows: usize,
+    /// How long it worked itself, in nanoseconds.
+    pub(crate) own_ns: usize,
 }
 
 /// What a scan reads.
@@ -46,11 +57,18 @@ pub(crate) fn tree(
         Some(scan) => Some((scan.access(reader, bound)?, scan.reads())),
         None => None,
     };
+    let effort = plan.metrics().and_then(|metrics| {
+        Some(Effort {
+            rows: metrics.output_rows()?,
+            own_ns: metrics.elapsed_compute()?,
+        })
+    });
     let children = plan.children().into_iter();
     Ok(PlanNode {
         name: name.trim_end_matches("Exec").to_owned(),
         details: details.to_owned(),
         access,
+        effort,
         children: children
             .map(|child| tree(child, reader, bound))
             .collect::<Result<_>>()?,

@@ -19,6 +19,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result as DataFusionResult;
 use datafusion::execution::RecordBatchStream;
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, Time};
 use futures::{FutureExt, Stream};
 use parking_lot::Mutex;
 use txn::{Direction, KeyRange, Reader, TableId};
@@ -110,6 +111,23 @@ pub(crate) struct Batches {
     batch_rows: usize,
     /// A turn for others after each batch.
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    effort: Effort,
+}
+
+/// What a stream counts while it reads.
+pub(crate) struct Effort {
+    rows: Count,
+    time: Time,
+}
+
+impl Effort {
+    /// Counts for one stream of a scan.
+    pub(crate) fn new(metrics: &ExecutionPlanMetricsSet, stream: usize) -> Self {
+        Self {
+            rows: MetricBuilder::new(metrics).output_rows(stream),
+            time: MetricBuilder::new(metrics).elapsed_compute(stream),
+        }
+    }
 }
 
 /// What a stream reads.
@@ -120,6 +138,7 @@ pub(crate) struct Source {
     pub(crate) direction: Direction,
     /// The index that the pieces are of.
     pub(crate) through: Option<Arc<Through>>,
+    pub(crate) effort: Effort,
 }
 
 impl Batches {
@@ -135,6 +154,7 @@ impl Batches {
             scan: None,
             batch_rows: FIRST_BATCH_ROWS,
             pause: None,
+            effort: source.effort,
         }
     }
 
@@ -192,7 +212,13 @@ impl Stream for Batches {
             std::task::ready!(pause.poll_unpin(context));
             self.pause = None;
         }
+        let time = self.effort.time.clone();
+        let timer = time.timer();
         let batch = self.next_batch();
+        timer.done();
+        if let Ok(Some(batch)) = &batch {
+            self.effort.rows.add(batch.num_rows());
+        }
         match &batch {
             // A long scan would otherwise keep its thread from everyone else's short statements.
             Ok(Some(batch)) if batch.num_rows() == BATCH_ROWS_MAX => {

@@ -331,6 +331,15 @@ impl QueryRows {
     }
 }
 
+impl QueryRows {
+    /// The plan that gives them, with what its parts did until now.
+    pub(crate) fn plan(&self) -> Result<Option<PlanNode>> {
+        let copy = self.copy.as_ref();
+        copy.map(|copy| explain::tree(&copy.plan, self.run.reader(), true))
+            .transpose()
+    }
+}
+
 impl Drop for QueryRows {
     fn drop(&mut self) {
         // What still runs must stop before its plan can be taken by the next run.

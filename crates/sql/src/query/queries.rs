@@ -22,6 +22,7 @@ use super::typing::Typing;
 use super::{
     chains, functions, list_parameters, memory, numbers, phrases, rewrite, sums, value_types, yql,
 };
+use crate::locking::refuse_skipping;
 use crate::system::SystemTables;
 use crate::{Catalog, Result, system};
 
@@ -104,6 +105,7 @@ pub(crate) async fn logical(
     query: &ast::Query,
     hints: &[Option<Type>],
 ) -> Result<LogicalPlan> {
+    refuse_skipping(query)?;
     let mut understood = phrases::understood(query);
     chains::shorten(&mut understood);
     numbers::spell(&mut understood);

@@ -20,6 +20,7 @@ use datafusion::physical_expr::{
     EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr,
 };
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{
     ChildStats, ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan,
     PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
@@ -29,7 +30,7 @@ use txn::{Direction, Reader};
 use super::context::Run;
 use super::decode::Wanted;
 use super::explain::Reads;
-use super::pieces::{Batches, Pieces, Source};
+use super::pieces::{Batches, Effort, Pieces, Source};
 use super::provider::external;
 use super::ranges::Filters;
 use super::through::Through;
@@ -55,6 +56,8 @@ pub(crate) struct ScanExec {
     /// About how many rows the planner was told to expect.
     rows: usize,
     properties: Arc<PlanProperties>,
+    /// What its streams counted.
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl ScanExec {
@@ -82,6 +85,7 @@ impl ScanExec {
                 EmissionType::Incremental,
                 Boundedness::Bounded,
             )),
+            metrics: ExecutionPlanMetricsSet::new(),
         };
         scan.set_direction(Direction::Ascending);
         scan
@@ -322,8 +326,19 @@ impl ExecutionPlan for ScanExec {
             reader: run.reader().clone(),
             direction: self.direction,
             through: self.through_for(run.reader()).cloned(),
+            effort: Effort::new(&self.metrics, partition),
         };
         Ok(Box::pin(Batches::new(source, pieces, self.limit)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn reset_state(self: Arc<Self>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let mut scan = Self::clone(&self);
+        scan.metrics = ExecutionPlanMetricsSet::new();
+        Ok(Arc::new(scan))
     }
 
     fn statistics_from_inputs(

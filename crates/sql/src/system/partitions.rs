@@ -1,4 +1,5 @@
-//! The rows of `sys.partition_stats`: every partition of every table, its bounds, size and heat.
+//! The rows of `sys.partition_stats`: every partition of every table, its bounds, size and heat. And
+//! those of `sys.index_builds`: how far the indexes are that are being built.
 //!
 //! Columns that this database does not measure are NULL. YDB shows no bounds; here they are paths,
 //! as everywhere keys are printed.
@@ -22,6 +23,17 @@ pub(super) fn fill(catalog: &Catalog, store: &Store, rows: &mut Rows) {
             let path = format!("{name}/{}/{INDEX_TABLE}", index.name);
             partitions(store, index.id, &path, rows);
         }
+    }
+}
+
+pub(super) fn fill_builds(catalog: &Catalog, rows: &mut Rows) {
+    for build in catalog.progress() {
+        rows.push([
+            ("Path", build.table.into()),
+            ("IndexName", build.index.into()),
+            ("RowsDone", build.rows_done.into()),
+            ("RowsTotal", build.rows_total.into()),
+        ]);
     }
 }
 

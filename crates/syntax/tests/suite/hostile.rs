@@ -204,6 +204,15 @@ fn depth_and_chains_have_limits_that_say_so() {
         matches!(too_deep, Err(Error::TooDeep { .. })),
         "{too_deep:?}"
     );
+    let case = |depth: usize| {
+        let (open, close) = ("CASE WHEN ".repeat(depth), " THEN 1 END".repeat(depth));
+        format!("SELECT {open}true{close}")
+    };
+    let too_deep = parse(&case(syntax::NESTING_MAX + 1));
+    assert!(
+        matches!(too_deep, Err(Error::TooDeep { .. })),
+        "{too_deep:?}"
+    );
     let chain = |operators: usize| format!("SELECT 1{}", " + 1".repeat(operators));
     assert!(parse(&chain(syntax::CHAIN_MAX)).is_ok());
     let too_long = parse(&chain(syntax::CHAIN_MAX + 1));
@@ -211,6 +220,37 @@ fn depth_and_chains_have_limits_that_say_so() {
         matches!(too_long, Err(Error::TooDeep { .. })),
         "{too_long:?}"
     );
+}
+
+#[test]
+fn a_chain_of_conditions_is_as_long_as_it_has_conditions() {
+    let chain = |joint: &str, term: &str, count: usize| {
+        let terms = vec![term; count].join(joint);
+        parse(&format!("SELECT 1 FROM t WHERE {terms}"))
+    };
+    for term in ["a.b = -1 + 2", "x BETWEEN 1 AND 2", "NOT x IS NULL"] {
+        assert!(chain(" OR ", term, 1000).is_ok(), "{term}");
+        assert!(chain(" AND ", term, 1000).is_ok(), "{term}");
+        assert!(
+            chain(" OR ", term, syntax::CHAIN_MAX + 2).is_err(),
+            "{term}"
+        );
+    }
+    assert!(chain(" OR ", "a = 1 AND b = 2 AND c = 3", 1000).is_ok());
+    let long = format!("a{}", " + 1".repeat(600));
+    assert!(chain(" OR ", &long, 2).is_ok());
+    let terms = vec!["a"; 600].join(" OR ");
+    assert!(parse(&format!("SELECT {long} OR {terms}")).is_err());
+    // What makes a tree deep counts also if there are conditions in between.
+    for joint in [
+        " UNION SELECT 1 FROM t WHERE ",
+        " AND true UNION SELECT 1 WHERE ",
+        " BETWEEN 1 AND 2 = ",
+        " + END + ",
+        " = CASE WHEN a OR b THEN 1 END = ",
+    ] {
+        assert!(chain(joint, "a", 2 * syntax::CHAIN_MAX).is_err(), "{joint}");
+    }
 }
 
 #[test]

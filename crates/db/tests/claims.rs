@@ -1,0 +1,205 @@
+//! Several sessions that want the same row: they come one after another, each in its own words.
+
+#![cfg(test)]
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use db::{Database, Error, Reply, Session, Value};
+
+const SESSIONS: usize = 4;
+const STEPS: usize = 40;
+
+async fn run(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, Error> {
+    let mut all = Vec::new();
+    for statement in session.parse(text)? {
+        let prepared = session.prepare(statement, &[]).await?;
+        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
+            while let Some(more) = rows.next().await {
+                all.extend(more?);
+            }
+        }
+    }
+    Ok(all)
+}
+
+async fn sessions<const N: usize>(texts: &[&str]) -> [Session; N] {
+    let database = Arc::new(Database::memory().unwrap());
+    let mut sessions = std::array::from_fn(|_| Session::new(Arc::clone(&database)));
+    if let Some(first) = sessions.first_mut() {
+        for text in texts {
+            run(first, text).await.unwrap();
+        }
+    }
+    sessions
+}
+
+fn sqlstate<T: std::fmt::Debug>(outcome: Result<T, Error>) -> &'static str {
+    outcome.unwrap_err().sqlstate()
+}
+
+const COUNTERS: &str = "CREATE TABLE counters (id bigint PRIMARY KEY, name text, number bigint)";
+
+/// One step of a counter: the statements of a transaction.
+async fn count(session: &mut Session, way: &str) -> Result<(), Error> {
+    let locked = |lock: &str| format!("SELECT number FROM counters WHERE id = 1 {lock}");
+    match way {
+        "upsert" => {
+            let text = "INSERT INTO counters VALUES (1, 'a', 1)
+                        ON CONFLICT (id) DO UPDATE SET number = counters.number + 1";
+            run(session, text).await?;
+        }
+        "upsert in a block" => {
+            let text = "INSERT INTO counters VALUES (1, 'a', 1)
+                        ON CONFLICT (id) DO UPDATE SET number = counters.number + excluded.number;
+                        SELECT number FROM counters WHERE id = 1";
+            run(session, "BEGIN").await?;
+            run(session, text).await?;
+            run(session, "COMMIT").await?;
+        }
+        "upsert by name" => {
+            let text = "INSERT INTO named (name, number) VALUES ('a', 1)
+                        ON CONFLICT (name) DO UPDATE SET number = named.number + 1";
+            run(session, text).await?;
+        }
+        lock => {
+            run(session, "BEGIN").await?;
+            let found = run(session, &locked(lock)).await?;
+            let Some([Value::Int64(number)]) = found.first().map(Vec::as_slice) else {
+                panic!("a counter is {found:?}");
+            };
+            let number = number + 1;
+            let text = format!("UPDATE counters SET number = {number} WHERE id = 1");
+            run(session, &text).await?;
+            run(session, "COMMIT").await?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_hot_counter_refuses_nobody() {
+    for way in [
+        "upsert",
+        "upsert in a block",
+        "upsert by name",
+        "FOR UPDATE",
+        "FOR NO KEY UPDATE",
+        "FOR SHARE",
+    ] {
+        let database = Arc::new(Database::memory().unwrap());
+        let alone = || {
+            tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap()
+        };
+        let mut session = Session::new(Arc::clone(&database));
+        alone().block_on(async {
+            run(&mut session, COUNTERS).await.unwrap();
+            let named =
+                "CREATE TABLE named (id bigserial PRIMARY KEY, name text UNIQUE, number bigint)";
+            run(&mut session, named).await.unwrap();
+            let text = "INSERT INTO counters VALUES (1, 'a', 0)";
+            run(&mut session, text).await.unwrap();
+            let text = "INSERT INTO named (name, number) VALUES ('a', 0)";
+            run(&mut session, text).await.unwrap();
+        });
+        std::thread::scope(|scope| {
+            for _ in 0..SESSIONS {
+                let database = Arc::clone(&database);
+                scope.spawn(move || {
+                    let mut session = Session::new(database);
+                    alone().block_on(async {
+                        for _ in 0..STEPS {
+                            let counted = count(&mut session, way).await;
+                            counted.unwrap_or_else(|error| panic!("{way}: {error}"));
+                        }
+                    });
+                });
+            }
+        });
+        let table = match way {
+            "upsert by name" => "named",
+            _ => "counters",
+        };
+        let text = format!("SELECT number FROM {table}");
+        let sum = alone().block_on(run(&mut session, &text)).unwrap();
+        let expected = i64::try_from(SESSIONS * STEPS).unwrap();
+        assert_eq!(sum, [[Value::Int64(expected)]], "{way}");
+    }
+}
+
+/// Runs `second` while `first` is not committed yet, and tells how that ends.
+async fn meet(first: &str, second: &str, end: &str) -> Result<Vec<Vec<Value>>, Error> {
+    let unique = "CREATE TABLE boats (id bigint PRIMARY KEY, name text UNIQUE)";
+    let [mut one, mut other] = sessions(&[unique]).await;
+    run(&mut one, "BEGIN").await.unwrap();
+    run(&mut one, first).await.unwrap();
+    let mut waits = pin!(run(&mut other, second));
+    tokio::select! {
+        biased;
+        early = &mut waits => panic!("{second} does not wait: {early:?}"),
+        () = tokio::task::yield_now() => {}
+    }
+    run(&mut one, end).await.unwrap();
+    waits.await
+}
+
+#[tokio::test]
+async fn who_inserts_the_same_waits_and_hears_that_it_is_there() {
+    let first = "INSERT INTO boats VALUES (1, 'Heron')";
+    for second in [
+        "INSERT INTO boats VALUES (1, 'Gannet')",
+        "INSERT INTO boats VALUES (2, 'Heron')",
+        "INSERT INTO boats VALUES (3, 'Gannet'), (1, 'Tern')",
+    ] {
+        assert_eq!(
+            sqlstate(meet(first, second, "COMMIT").await),
+            "23505",
+            "{second}"
+        );
+        assert_eq!(meet(first, second, "ROLLBACK").await.unwrap().len(), 0);
+    }
+    let second = "INSERT INTO boats VALUES (1, 'Gannet') ON CONFLICT DO NOTHING RETURNING id";
+    assert_eq!(meet(first, second, "COMMIT").await.unwrap().len(), 0);
+    assert_eq!(meet(first, second, "ROLLBACK").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn who_does_not_want_to_wait_need_not() {
+    let row = "INSERT INTO counters VALUES (1, 'a', 7), (2, 'b', 8)";
+    let [mut one, mut other] = sessions(&[COUNTERS, row]).await;
+    run(&mut one, "BEGIN").await.unwrap();
+    let locked = "SELECT number FROM counters WHERE id = 1 FOR UPDATE NOWAIT";
+    assert_eq!(run(&mut one, locked).await.unwrap(), [[Value::Int64(7)]]);
+
+    run(&mut other, "BEGIN").await.unwrap();
+    assert_eq!(sqlstate(run(&mut other, locked).await), "55P03");
+    run(&mut other, "ROLLBACK").await.unwrap();
+    let free = "SELECT number FROM counters WHERE id = 2 FOR UPDATE NOWAIT";
+    run(&mut other, "BEGIN").await.unwrap();
+    assert_eq!(run(&mut other, free).await.unwrap(), [[Value::Int64(8)]]);
+    run(&mut other, "ROLLBACK").await.unwrap();
+    // Outside of a transaction there is nothing to hold on to.
+    assert_eq!(run(&mut other, locked).await.unwrap(), [[Value::Int64(7)]]);
+
+    run(&mut other, "SET lock_timeout = '1ms'").await.unwrap();
+    let update = "UPDATE counters SET number = 9 WHERE id = 1";
+    let refused = run(&mut other, update).await.unwrap_err();
+    assert_eq!(refused.sqlstate(), "55P03", "{refused}");
+    assert!(refused.to_string().contains("/1"), "{refused}");
+    run(&mut one, "COMMIT").await.unwrap();
+    run(&mut other, update).await.unwrap();
+    assert_eq!(run(&mut one, locked).await.unwrap(), [[Value::Int64(9)]]);
+}
+
+#[tokio::test]
+async fn rows_that_are_locked_cannot_be_skipped() {
+    let [mut session] = sessions(&[COUNTERS]).await;
+    for text in [
+        "SELECT number FROM counters WHERE id = 1 FOR UPDATE SKIP LOCKED",
+        "DELETE FROM counters WHERE id IN (SELECT id FROM counters LIMIT 1 FOR UPDATE SKIP LOCKED)",
+    ] {
+        assert_eq!(sqlstate(run(&mut session, text).await), "0A000", "{text}");
+    }
+}
