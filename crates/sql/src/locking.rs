@@ -40,7 +40,7 @@ impl LockPlan {
         refuse_skipping(query)?;
         let nowait = Some(ast::NonBlock::Nowait);
         let waits = !query.locks.iter().any(|lock| lock.nonblock == nowait);
-        let mut plain = query.clone();
+        let mut plain = syntax::deep(|| query.clone());
         plain.locks.clear();
         let read = ReadPlan::new(catalog, &plain, hints)?;
         Ok(read.map(|(read, kinds)| {
@@ -69,7 +69,7 @@ impl LockPlan {
 
 /// Refuses SKIP LOCKED: claims are few, and nobody knows before COMMIT who else changed a row.
 pub(crate) fn refuse_skipping(query: &ast::Query) -> Result<()> {
-    match query.visit(&mut Skipping) {
+    match syntax::deep(|| query.visit(&mut Skipping)) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::Unsupported {
             what: "SKIP LOCKED".to_owned(),

@@ -10,8 +10,9 @@
 //!
 //! What a parser builds from tokens can be as deep as the tokens are many (`1+1+1+…` is a tree that
 //! leans left), and deep trees overflow the stack when they are dropped or printed. So depth is
-//! bounded here, on the tokens: parentheses, brackets and CASE by [`NESTING_MAX`], operators in a row
-//! by [`CHAIN_MAX`]. Prefix operators and nested queries are counted by the parser itself.
+//! bounded here, on the tokens: parentheses, brackets and CASE by [`NESTING_MAX`], and the tree as a
+//! whole, operators in a row within operators in a row, by [`CHAIN_MAX`]. Prefix operators and nested
+//! queries are counted by the parser itself.
 //!
 //! ```text
 //!   x = 1 OR y + 2 = 3 AND z OR …     two OR and, within the deepest operand, one AND and, within
@@ -33,8 +34,9 @@ pub const STATEMENT_BYTES_MAX: usize = 1 << 20;
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Levels of parentheses, queries and prefix operators in one statement.
 pub const NESTING_MAX: usize = 64;
-/// Operators between two commas or parentheses: `a OR b OR c` has two. AND and OR bind least, so that
-/// of what stands between them only the longest counts beside them.
+/// Operators between two commas or parentheses, and those of the deepest parentheses among them:
+/// `a OR b OR (c + d)` has three. AND and OR bind least, so that of what stands between them only the
+/// longest counts beside them.
 pub const CHAIN_MAX: usize = 1024;
 
 /// `INTERVAL` or `ARRAY <` in a row: sqlparser calls itself for each and does not count.
@@ -188,6 +190,7 @@ pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize
     let mut chains = vec![Chain::default()];
     let mut run = 0;
     let mut depth = 0;
+    let mut after_operand = false;
     for token in tokens {
         let too_deep = |depth_max| Error::TooDeep {
             at: Position::find(text, Span::from(token.span).start),
@@ -203,58 +206,80 @@ pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize
         if run > PREFIX_RUN_MAX {
             return Err(too_deep(PREFIX_RUN_MAX));
         }
-        match &token.token {
-            Token::LParen | Token::LBracket | Token::LBrace => chains.push(Chain::default()),
-            Token::RParen | Token::RBracket | Token::RBrace => {
-                // A CASE that is not closed here is an error for the parser.
-                while chains.pop().is_some_and(|chain| chain.case) {}
-            }
-            Token::Comma => {
-                let case = chains.pop().is_some_and(|chain| chain.case);
-                chains.push(Chain {
-                    case,
-                    ..Chain::default()
-                });
-            }
-            token if is_keyword(token, Keyword::CASE) => chains.push(Chain {
-                case: true,
-                ..Chain::default()
-            }),
-            token if is_keyword(token, Keyword::END) => {
-                chains.pop_if(|chain| chain.case);
-            }
-            _ => {}
-        }
+        nest(&mut chains, &token.token);
         depth = depth.max(chains.len());
         if chains.len() > NESTING_MAX + 1 {
             return Err(too_deep(NESTING_MAX));
         }
-        if chains.is_empty() {
-            chains.push(Chain::default());
-        }
-        if let Some(chain) = chains.last_mut()
-            && lengthens_chain(&token.token)
-        {
-            chain.add(&token.token);
+        let lengthens = lengthens_chain(&token.token);
+        if let Some(chain) = chains.last_mut() {
+            if lengthens {
+                chain.add(&token.token, after_operand);
+            }
             if chain.depth() > CHAIN_MAX {
                 return Err(too_deep(CHAIN_MAX));
             }
         }
+        let closes = matches!(token.token, Token::RParen | Token::RBracket | Token::RBrace);
+        after_operand = !lengthens || closes;
     }
     Ok(depth)
+}
+
+/// Opens or closes a level of parentheses, or ends a part of one.
+fn nest(chains: &mut Vec<Chain>, token: &Token) {
+    let in_case = chains.last().is_some_and(|chain| chain.case);
+    match token {
+        Token::LParen | Token::LBracket | Token::LBrace => chains.push(Chain::default()),
+        Token::RParen | Token::RBracket | Token::RBrace => {
+            // A CASE that is not closed here is an error for the parser.
+            while close(chains).is_some_and(|chain| chain.case) {}
+        }
+        Token::Comma => {
+            if let Some(chain) = chains.last_mut() {
+                chain.end();
+            }
+        }
+        token if is_keyword(token, Keyword::CASE) => chains.push(Chain {
+            case: true,
+            ..Chain::default()
+        }),
+        token if in_case && is_keyword(token, Keyword::END) => {
+            close(chains);
+        }
+        _ => {}
+    }
+    if chains.is_empty() {
+        chains.push(Chain::default());
+    }
+}
+
+/// Closes a level of parentheses, which is as deep as what is in it.
+fn close(chains: &mut Vec<Chain>) -> Option<Chain> {
+    let closed = chains.pop()?;
+    if let Some(outer) = chains.last_mut() {
+        outer.inner_max = outer.inner_max.max(closed.depth() + 1);
+    }
+    Some(closed)
 }
 
 /// The operators of one level of parentheses, or between CASE and END.
 #[derive(Default)]
 struct Chain {
-    /// OR, which binds least, and what joins queries and tables.
-    joints: usize,
+    /// What joins queries and tables.
+    queries: usize,
+    /// How deep the deepest of the parts is that ended: at a comma, WHERE, HAVING, or another query.
+    parts_max: usize,
+    /// OR, which binds least.
+    ors: usize,
     /// AND between two OR, and where there are most of them.
     ands: usize,
     ands_max: usize,
     /// Other operators between two AND or OR, and where there are most of them.
     operators: usize,
     operators_max: usize,
+    /// How deep the deepest parentheses are.
+    inner_max: usize,
     /// BETWEEN whose AND is still to come.
     betweens: usize,
     /// Whether it is between CASE and END.
@@ -264,31 +289,48 @@ struct Chain {
 impl Chain {
     /// How deep the tree of it is at most.
     fn depth(&self) -> usize {
-        self.joints + self.ands_max + self.operators_max
+        self.queries + self.parts_max.max(self.part())
     }
 
-    fn add(&mut self, token: &Token) {
+    /// The same of the part that is not at its end.
+    fn part(&self) -> usize {
+        self.ors + self.ands_max + self.operators_max + self.inner_max
+    }
+
+    /// Ends a part.
+    fn end(&mut self) {
+        *self = Self {
+            queries: self.queries,
+            parts_max: self.parts_max.max(self.part()),
+            case: self.case,
+            ..Self::default()
+        };
+    }
+
+    /// Adds an operator. One that does not follow an operand is a name, such as `or` in `t.or`.
+    fn add(&mut self, token: &Token, after_operand: bool) {
         let keyword = match token {
             Token::Word(word) => word.keyword,
             _ => Keyword::NoKeyword,
         };
         match keyword {
             Keyword::AND if self.betweens > 0 => self.betweens -= 1,
-            Keyword::OR => {
-                self.joints += 1;
+            Keyword::OR if after_operand => {
+                self.ors += 1;
                 (self.ands, self.operators) = (0, 0);
             }
-            Keyword::AND => {
+            Keyword::AND if after_operand => {
                 self.ands += 1;
                 self.operators = 0;
             }
-            Keyword::UNION
-            | Keyword::EXCEPT
-            | Keyword::MINUS
-            | Keyword::INTERSECT
-            | Keyword::PIVOT
-            | Keyword::UNPIVOT
-            | Keyword::JOIN => self.joints += 1,
+            Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT if after_operand => {
+                self.queries += 1;
+                self.end();
+            }
+            Keyword::WHERE | Keyword::HAVING if after_operand => self.end(),
+            Keyword::MINUS | Keyword::PIVOT | Keyword::UNPIVOT | Keyword::JOIN => {
+                self.queries += 1;
+            }
             Keyword::BETWEEN => {
                 self.betweens += 1;
                 self.operators += 1;
@@ -304,8 +346,8 @@ fn is_keyword(token: &Token, keyword: Keyword) -> bool {
     bare_word(token).is_some_and(|word| word.keyword == keyword)
 }
 
-/// Whether a tree may grow by one level at this token: an operator, sign, bracket pair or a word
-/// that joins what stands on both its sides.
+/// Whether a tree may grow by one level at this token, an operator, sign, bracket pair or a word that
+/// joins what stands on both its sides; or whether it ends what is before it.
 fn lengthens_chain(token: &Token) -> bool {
     match token {
         Token::Word(word) => {
@@ -338,6 +380,8 @@ fn lengthens_chain(token: &Token) -> bool {
                         | Keyword::PIVOT
                         | Keyword::UNPIVOT
                         | Keyword::JOIN
+                        | Keyword::WHERE
+                        | Keyword::HAVING
                 )
         }
         Token::Number(..)

@@ -166,3 +166,21 @@ async fn a_thousand_conditions_and_ten_thousand_values_are_not_too_many() {
         assert_eq!(client.execute(&text, &[]).await.unwrap(), 1_000);
     }
 }
+
+#[tokio::test]
+async fn a_text_that_is_too_deep_is_refused_and_nobody_falls() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let add = |inner: String, _| format!("({inner}{})", " + 1".repeat(1000));
+    let nested = (0..60).fold("1".to_owned(), add);
+    for text in [
+        format!("SELECT {nested}"),
+        vec!["SELECT 1, 2"; 30_000].join(" UNION ALL "),
+        format!("INSERT INTO t SELECT {nested} FOR UPDATE"),
+    ] {
+        let refused = client.batch_execute(&text).await.unwrap_err();
+        assert_eq!(refused.code().unwrap().code(), "54001");
+    }
+    client.batch_execute("SELECT 1").await.unwrap();
+}

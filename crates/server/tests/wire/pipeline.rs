@@ -95,7 +95,9 @@ fn a_pipeline_that_lost_a_race_is_told_at_sync() {
     let kinds: Vec<u8> = (0..3).map(|_| receive(&mut stream).0).collect();
     assert_eq!(kinds, b"12C");
     let mut other = greeted(&server);
-    assert_eq!(send(&mut other, &[insert(1), sync()]).0, "12CZ");
+    // An INSERT would wait for the pipeline to end.
+    let upsert = message(b'Q', b"UPSERT INTO t (id, n) VALUES (1, 1)\0");
+    assert_eq!(send(&mut other, &[upsert]).0, "CZ");
     stream.write_all(&sync()).unwrap();
     let (kind, body) = receive(&mut stream);
     assert_eq!((kind, sqlstate(&body).as_str()), (b'E', "40001"));

@@ -23,7 +23,7 @@ pub struct Personal<'s> {
 /// Puts what is true for a client in place of functions like `current_user`.
 pub fn personalise(statement: &mut Statement, personal: Personal<'_>) {
     if let Kind::Query(query) = &mut statement.kind {
-        let _ = VisitMut::visit(&mut query.query, &mut Binder(personal));
+        let _ = syntax::deep(|| VisitMut::visit(&mut query.query, &mut Binder(personal)));
     }
 }
 

@@ -253,6 +253,62 @@ fn a_chain_of_conditions_is_as_long_as_it_has_conditions() {
     }
 }
 
+/// Half the stack that threads of a server have.
+const HALF_STACK_BYTES: usize = 4 << 20;
+
+#[test]
+fn what_is_read_can_be_walked_and_dropped_on_half_a_stack() {
+    let sum = |operators: usize| format!("1{}", " + 1".repeat(operators));
+    let nested = |levels: usize, operators: usize| {
+        let add = |inner: String, _| format!("({inner}{})", " + 1".repeat(operators));
+        (0..levels).fold("1".to_owned(), add)
+    };
+    let cases = |levels: usize, operators: usize| {
+        let more = " + 1".repeat(operators);
+        let add = |inner: String, _| format!("CASE WHEN {inner} = 1 OR a THEN 1 END{more}");
+        (0..levels).fold("1".to_owned(), add)
+    };
+    let unions = |count: usize| vec!["SELECT 1, 2 FROM t WHERE a OR b"; count].join(" UNION ");
+    let named = |words: &str| vec![sum(500); 20].join(words);
+    for (text, accepted) in [
+        (format!("SELECT {}", sum(1020)), true),
+        (format!("SELECT {}", nested(60, 14)), true),
+        (format!("SELECT {}", nested(4, 1000)), false),
+        (format!("SELECT {}", nested(60, 1000)), false),
+        (format!("SELECT {}", cases(8, 100)), true),
+        (format!("SELECT {}", cases(8, 900)), false),
+        (unions(1000), true),
+        (unions(2000), false),
+        (unions(30_000), false),
+        (format!("SELECT {}", named(" + t.or + ")), false),
+        (format!("SELECT {}", named(" + or + ")), false),
+        (format!("SELECT {}", named(" AT TIME ZONE or + ")), false),
+        (format!("SELECT {}", named(" AT TIME ZONE where + ")), false),
+        (format!("SELECT {}", named(" + end + ")), false),
+        (format!("SELECT {}", named("::or + ")), false),
+        (format!("SELECT {}", vec![sum(1000); 20].join(", ")), true),
+        (
+            format!("SELECT 1 FROM (SELECT {}) s WHERE {}", sum(900), sum(900)),
+            true,
+        ),
+    ] {
+        let start: String = text.chars().take(60).collect();
+        let work = move || {
+            let read = parse(&text);
+            let length = |statement: &syntax::Statement| match &statement.kind {
+                syntax::Kind::Query(query) => query.query.clone().to_string().len(),
+                _ => 0,
+            };
+            let shown = read.map(|statements| syntax::deep(|| length(&statements[0])));
+            shown.is_ok_and(|length| length > 0)
+        };
+        let thread = std::thread::Builder::new().name(start.clone());
+        let thread = thread.stack_size(HALF_STACK_BYTES);
+        let read = thread.spawn(work).unwrap().join().unwrap();
+        assert_eq!(read, accepted, "{start}");
+    }
+}
+
 #[test]
 fn forms_of_yql_neither_multiply_nor_hang() {
     let groups = "SELECT k FROM t GROUP BY a + 1 AS k UNION ".repeat(5_000);
