@@ -221,7 +221,9 @@ pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize
             }
         }
         let closes = matches!(token.token, Token::RParen | Token::RBracket | Token::RBrace);
-        after_operand = !lengthens || closes;
+        // What follows AT TIME ZONE is read as a name, whatever it is.
+        let zone = is_keyword(&token.token, Keyword::ZONE);
+        after_operand = (!lengthens || closes) && !zone;
     }
     Ok(depth)
 }
