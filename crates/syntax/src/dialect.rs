@@ -91,18 +91,7 @@ impl Dialect for EvenKeel {
     fn is_reserved_for_identifier(&self, keyword: Keyword) -> bool {
         matches!(
             keyword,
-            Keyword::AND
-                | Keyword::ARRAY
-                | Keyword::CASE
-                | Keyword::CAST
-                | Keyword::END
-                | Keyword::EXCEPT
-                | Keyword::HAVING
-                | Keyword::INTERSECT
-                | Keyword::NOT
-                | Keyword::OR
-                | Keyword::UNION
-                | Keyword::WHERE
+            Keyword::CASE | Keyword::CAST | Keyword::ARRAY | Keyword::NOT
         ) || BASE.is_reserved_for_identifier(keyword)
     }
 

@@ -211,19 +211,15 @@ pub(crate) fn check_limits(text: &str, tokens: &[TokenWithSpan]) -> Result<usize
         if chains.len() > NESTING_MAX + 1 {
             return Err(too_deep(NESTING_MAX));
         }
-        let lengthens = lengthens_chain(&token.token);
         if let Some(chain) = chains.last_mut() {
-            if lengthens {
+            if lengthens_chain(&token.token) {
                 chain.add(&token.token, after_operand);
             }
             if chain.depth() > CHAIN_MAX {
                 return Err(too_deep(CHAIN_MAX));
             }
         }
-        let closes = matches!(token.token, Token::RParen | Token::RBracket | Token::RBrace);
-        // What follows AT TIME ZONE is read as a name, whatever it is.
-        let zone = is_keyword(&token.token, Keyword::ZONE);
-        after_operand = (!lengthens || closes) && !zone;
+        after_operand = ends_operand(&token.token);
     }
     Ok(depth)
 }
@@ -309,7 +305,7 @@ impl Chain {
         };
     }
 
-    /// Adds an operator. One that does not follow an operand is a name, such as `or` in `t.or`.
+    /// Adds an operator. One that does not follow an operand may be a name, such as `or` in `t.or`.
     fn add(&mut self, token: &Token, after_operand: bool) {
         let keyword = match token {
             Token::Word(word) => word.keyword,
@@ -395,6 +391,31 @@ fn lengthens_chain(token: &Token) -> bool {
         | Token::Comma
         | Token::EOF => false,
         _ => true,
+    }
+}
+
+/// Whether a token is surely the end of an operand: a name, a literal, or what closes one. Of keywords
+/// few are, since others may have an operand after them: in `x AT TIME ZONE or` the last is a name.
+fn ends_operand(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => {
+            word.quote_style.is_some()
+                || matches!(
+                    word.keyword,
+                    Keyword::NoKeyword
+                        | Keyword::NULL
+                        | Keyword::TRUE
+                        | Keyword::FALSE
+                        | Keyword::END
+                )
+        }
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Placeholder(_)
+        | Token::RParen
+        | Token::RBracket
+        | Token::RBrace => true,
+        _ => false,
     }
 }
 
