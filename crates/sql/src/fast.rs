@@ -19,8 +19,9 @@ use keys::{Type, Value};
 use syntax::ast;
 use txn::{Direction, Reader};
 
+pub(crate) use filter::Keys;
 use filter::plain_column;
-pub(crate) use path::{Keys, Path, PathRows};
+pub(crate) use path::{Path, PathRows};
 use pick::Pick;
 pub use pick::{Picked, RowSink};
 

@@ -14,6 +14,10 @@ use crate::{Error, Result, Timestamp};
 /// less.
 pub(crate) const TRACKED_READS_MAX: usize = 10_000;
 
+/// How many keys are looked at again to move a snapshot forward. With more, each of many claims would
+/// read everything that was read before it.
+const RENEWED_READS_MAX: usize = 1_000;
+
 /// What a point read found: once the read is proven current, this is what a write replaces.
 pub(crate) type Found = Option<Version>;
 
@@ -86,9 +90,9 @@ impl Reads {
         self.points.get(&table)?.get(key)
     }
 
-    /// Whether no range was read, but single keys at most.
-    pub(crate) fn is_of_points(&self) -> bool {
-        self.ranges.is_empty()
+    /// Whether so little was read, and no range, that it can be looked at again.
+    pub(crate) fn is_renewable(&self) -> bool {
+        self.ranges.is_empty() && self.point_count <= RENEWED_READS_MAX
     }
 
     /// Forgets that `key` was read by itself.

@@ -171,7 +171,7 @@ impl View {
     }
 
     /// Moves the snapshot to what is committed now, forgetting that a row was read. Nothing happens
-    /// if ranges were read: nobody could tell cheaply whether they changed.
+    /// if ranges or very many rows were read: nobody could tell cheaply whether they changed.
     fn move_forward(&mut self, forgotten: Option<(TableId, &[u8])>) -> Result<()> {
         // First the new snapshot, then the look at what was read: what is found unchanged then is
         // what the new snapshot sees.
@@ -180,7 +180,7 @@ impl View {
         let Tracking::On(reads) = &mut state.tracking else {
             return Err(Error::Ended);
         };
-        if !reads.is_of_points() {
+        if !reads.is_renewable() {
             return Ok(());
         }
         if let Some((table, key)) = forgotten {

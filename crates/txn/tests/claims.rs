@@ -168,6 +168,24 @@ fn a_claim_does_not_make_an_old_read_new() {
 }
 
 #[test]
+fn a_snapshot_with_very_many_reads_stays_and_the_commit_decides() {
+    for (reads, moves) in [(999, true), (1_000, false)] {
+        let store = store();
+        let mut txn = store.begin();
+        let at = txn.snapshot();
+        for number in 0..reads {
+            txn.get(TABLE, format!("k{number}").as_bytes()).unwrap();
+        }
+        let mut other = store.begin();
+        add_one(&mut other, "sum").unwrap();
+        other.commit(Durability::Buffered).unwrap();
+        add_one(&mut txn, "sum").unwrap();
+        assert_eq!(txn.snapshot() > at, moves);
+        assert_eq!(txn.commit(Durability::Buffered).is_ok(), moves);
+    }
+}
+
+#[test]
 fn who_still_reads_keeps_the_snapshot_where_it_is() {
     let store = store();
     let mut before = store.begin();

@@ -15,8 +15,7 @@ use keys::Value;
 use syntax::ast;
 use txn::{Bytes, Direction, KeyRange, Reader, Scan, Timestamp};
 
-use super::filter::KeyFilter;
-pub(crate) use super::filter::Keys;
+use super::filter::{KeyFilter, Keys};
 use crate::access::{Access, AccessKind, Target};
 use crate::index::IndexTable;
 use crate::scalar::{Given, Scope};

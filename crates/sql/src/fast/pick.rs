@@ -87,15 +87,15 @@ impl Pick {
         (key, row): (&[u8], &[u8]),
         sink: &mut impl RowSink,
     ) -> Result<()> {
-        let row = if self.needs_row { row } else { EMPTY_ROW };
-        let sent = RowView::new(row).and_then(|row| self.send_columns(key, &row, sink));
+        let view = self.needs_row.then(|| RowView::new(row)).transpose();
+        let sent = view.and_then(|view| self.send_columns(key, view.as_ref(), sink));
         sent.map_err(|error| schema.damaged(key, error.to_string()))
     }
 
     fn send_columns(
         &self,
         key: &[u8],
-        row: &RowView<'_>,
+        row: Option<&RowView<'_>>,
         sink: &mut impl RowSink,
     ) -> keys::Result<()> {
         sink.begin(self.columns.len());
@@ -105,26 +105,25 @@ impl Pick {
                     let column = keys::key::columns(key).nth(*index).ok_or(TOO_SHORT)??;
                     Picked::Value(column.decode()?)
                 }
-                At::Slot(index, missing) => match (row.cell(*index)?, kind) {
-                    (Cell::Null, _) => Picked::Value(Value::Null),
-                    (Cell::Missing, _) => Picked::Value(missing.clone()),
-                    (Cell::Bytes(bytes), Type::Utf8 | Type::Json) => {
-                        let text = std::str::from_utf8(bytes);
-                        Picked::Text(text.map_err(|_| NOT_TEXT)?)
+                At::Slot(index, missing) => {
+                    match (row.map_or(Ok(Cell::Missing), |row| row.cell(*index))?, kind) {
+                        (Cell::Null, _) => Picked::Value(Value::Null),
+                        (Cell::Missing, _) => Picked::Value(missing.clone()),
+                        (Cell::Bytes(bytes), Type::Utf8 | Type::Json) => {
+                            let text = std::str::from_utf8(bytes);
+                            Picked::Text(text.map_err(|_| NOT_TEXT)?)
+                        }
+                        (Cell::Bytes(bytes), kind) => {
+                            Picked::Value(keys::row::decode_cell(bytes, *kind)?)
+                        }
                     }
-                    (Cell::Bytes(bytes), kind) => {
-                        Picked::Value(keys::row::decode_cell(bytes, *kind)?)
-                    }
-                },
+                }
             });
         }
         sink.end();
         Ok(())
     }
 }
-
-/// A row without columns.
-const EMPTY_ROW: &[u8] = &[0x11, 0];
 
 const TOO_SHORT: keys::Error = keys::Error::RowUndecodable {
     reason: "its key has too few columns",
