@@ -396,6 +396,7 @@ impl Width {
         }
     }
 
+    #[inline]
     fn of_code(code: u8) -> Option<Self> {
         match code {
             1 => Some(Self::One),
@@ -405,6 +406,7 @@ impl Width {
         }
     }
 
+    #[inline]
     fn code(self) -> u8 {
         match self {
             Self::One => 1,
@@ -413,6 +415,7 @@ impl Width {
         }
     }
 
+    #[inline]
     fn bytes(self) -> usize {
         usize::from(self.code())
     }

@@ -167,44 +167,52 @@ impl FastRows {
     /// Hands on up to `most` rows and tells how many; fewer at the end.
     pub(crate) fn send(&mut self, most: usize, sink: &mut impl RowSink) -> Result<usize> {
         let most = most.min(self.left);
-        let mut sent = 0;
-        while sent < most && self.send_one(sink)? {
-            sent += 1;
-        }
+        let sent = match &self.plan.pick {
+            Some(_) => self.send_stored(most, sink)?,
+            None => self.send_decoded(most, sink)?,
+        };
         self.left -= sent;
         Ok(sent)
     }
 
-    fn send_one(&mut self, sink: &mut impl RowSink) -> Result<bool> {
-        let plan = &self.plan;
-        if let Some(pick) = &plan.pick {
-            while let Some((key, row)) = self.rows.next_stored(&plan.path)? {
-                if self.skip == 0 {
-                    let schema = plan.path.table.schema();
-                    pick.send(schema, (&key, &row), sink)?;
-                    return Ok(true);
-                }
-                self.skip -= 1;
-            }
-            return Ok(false);
+    /// Hands on rows of which every one counts, from the bytes they are stored as.
+    fn send_stored(&mut self, most: usize, sink: &mut impl RowSink) -> Result<usize> {
+        let path = &self.plan.path;
+        if self.skip > 0 && most > 0 {
+            self.skip -= self.rows.visit(path, self.skip, |_, _| Ok(()))?;
         }
+        let Some(pick) = self.plan.pick.as_ref().filter(|_| self.skip == 0) else {
+            return Ok(0);
+        };
+        let schema = path.table.schema();
+        self.rows
+            .visit(path, most, |key, row| pick.send(schema, (key, row), sink))
+    }
+
+    /// Hands on the rows for which the filter holds.
+    fn send_decoded(&mut self, most: usize, sink: &mut impl RowSink) -> Result<usize> {
+        let plan = &self.plan;
         let given = Given {
             parameters: &self.parameters,
             ..Given::at(self.now_us)
         };
-        while let Some(row) = self.rows.next(&plan.path, given)? {
-            if self.skip == 0 {
-                sink.begin(plan.projection.len());
-                for position in &plan.projection {
-                    let value = row.get(*position).cloned().unwrap_or(Value::Null);
-                    sink.value(Picked::Value(value));
-                }
-                sink.end();
-                return Ok(true);
+        let mut sent = 0;
+        while sent < most
+            && let Some(row) = self.rows.next(&plan.path, given)?
+        {
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
             }
-            self.skip -= 1;
+            sink.begin(plan.projection.len());
+            for position in &plan.projection {
+                let value = row.get(*position).cloned().unwrap_or(Value::Null);
+                sink.value(Picked::Value(value));
+            }
+            sink.end();
+            sent += 1;
         }
-        Ok(false)
+        Ok(sent)
     }
 }
 

@@ -18,6 +18,7 @@ use partitions::spaces::{HISTORY_SPACE, INTENT_SPACE, META_SPACE};
 use storage::{Bytes, Direction, Engine, EngineId, KeyRange, Snapshot, SpaceId};
 
 use crate::intent::{Owner, TxnId};
+use crate::pages::{Budget, Pages};
 use crate::{Error, Result, Timestamp};
 
 /// One engine in one of its lives.
@@ -35,6 +36,8 @@ pub(crate) struct Slot {
     orphan_count: AtomicUsize,
     /// How many replaced versions lie in the HISTORY space.
     spilled: AtomicUsize,
+    /// Rows that were scanned lately.
+    pub(crate) pages: Pages,
 }
 
 #[derive(Debug)]
@@ -44,7 +47,13 @@ struct Failure {
 }
 
 impl Slot {
-    fn new(id: EngineId, engine: Arc<dyn Engine>, life: u64, opened: Timestamp) -> Self {
+    fn new(
+        id: EngineId,
+        engine: Arc<dyn Engine>,
+        life: u64,
+        opened: Timestamp,
+        pages: Pages,
+    ) -> Self {
         Self {
             id,
             engine,
@@ -54,6 +63,7 @@ impl Slot {
             orphans: RwLock::default(),
             orphan_count: AtomicUsize::new(0),
             spilled: AtomicUsize::new(0),
+            pages,
         }
     }
 
@@ -192,12 +202,26 @@ impl Slot {
 }
 
 /// The open engines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Engines {
     slots: ArcSwap<HashMap<EngineId, Arc<Slot>>>,
+    /// For the pages of all of them.
+    budget: Arc<Budget>,
 }
 
 impl Engines {
+    /// None yet, whose pages may take so many bytes.
+    pub(crate) fn new(pages_bytes_max: usize) -> Self {
+        Self {
+            slots: ArcSwap::default(),
+            budget: Arc::new(Budget::new(pages_bytes_max)),
+        }
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::new(Arc::clone(&self.budget))
+    }
+
     /// The engine in its present life.
     pub(crate) fn get(&self, id: EngineId) -> Result<Arc<Slot>> {
         let gone = || Error::EngineDown {
@@ -231,7 +255,7 @@ impl Engines {
             engine.create_space(HISTORY_SPACE)?;
         }
         let life = self.slots.load().get(&id).map_or(1, |slot| slot.life + 1);
-        Ok(Arc::new(Slot::new(id, engine, life, opened)))
+        Ok(Arc::new(Slot::new(id, engine, life, opened, self.pages())))
     }
 
     /// Makes an engine ready and puts it into service.
@@ -254,7 +278,7 @@ impl Engines {
         sources: &[Arc<Slot>],
     ) {
         let opened = sources.iter().map(|slot| slot.opened).max();
-        let slot = Slot::new(id, engine, 1, opened.unwrap_or_default());
+        let slot = Slot::new(id, engine, 1, opened.unwrap_or_default(), self.pages());
         slot.spill(sources.iter().map(|slot| slot.spilled()).sum());
         self.put(&Arc::new(slot));
     }

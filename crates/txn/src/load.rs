@@ -44,6 +44,7 @@ use storage::{Batch, Bytes, Durability, KeyRange, Pair};
 use crate::engines::Slot;
 use crate::epochs::Expected;
 use crate::footprint::{Footprints, Touch};
+use crate::pages::Touched;
 use crate::plan::signed;
 use crate::store::Sequencer;
 use crate::turns::Turn;
@@ -216,6 +217,9 @@ impl Store {
             landing = Some(self.land(load, looked, &parts, stamp));
             matches!(landing, Some(Ok(Some(_))))
         });
+        load.slot
+            .pages
+            .changed(&Touched::range(load.table, load.range.clone()));
         match (landing, appeared) {
             (Some(Ok(Some(landing))), Ok(_)) => Ok(Some(landing.publish())),
             (Some(Ok(Some(landing))), Err(error)) => Err(landing.fail(&error)),

@@ -11,6 +11,7 @@ use crate::Timestamp;
 use crate::collect::Grave;
 use crate::engines::Slot;
 use crate::history::History;
+use crate::pages::Touched;
 use crate::reads::Found;
 use crate::version::{Replaced, Version};
 use crate::view::bytes_of;
@@ -29,7 +30,8 @@ pub(crate) struct Change {
 pub(crate) struct Plan {
     pub(crate) slot: Arc<Slot>,
     pub(crate) batch: Batch,
-    touched: BTreeMap<PartitionId, (Arc<Partition>, Delta)>,
+    partitions: BTreeMap<PartitionId, (Arc<Partition>, Delta)>,
+    touched: Touched,
     graves: Vec<Grave>,
     first: Option<Timestamp>,
 }
@@ -45,7 +47,8 @@ impl Plan {
         Self {
             slot,
             batch: Batch::new(),
-            touched: BTreeMap::new(),
+            partitions: BTreeMap::new(),
+            touched: Touched::default(),
             graves: Vec::new(),
             first: None,
         }
@@ -92,6 +95,7 @@ impl Plan {
                 },
             );
         }
+        self.touched.add(table, &key);
         self.batch
             .put(table_space(table), key, Version { at, row }.encode());
     }
@@ -101,12 +105,13 @@ impl Plan {
         let delta = self.delta(partition);
         delta.tombstones -= 1;
         delta.bytes -= signed(bytes_of(&grave.key, &[]));
+        self.touched.add(grave.table, &grave.key);
         self.batch
             .remove(table_space(grave.table), grave.key.clone());
     }
 
     fn delta(&mut self, partition: &Arc<Partition>) -> &mut Delta {
-        let entry = self.touched.entry(partition.descriptor.id);
+        let entry = self.partitions.entry(partition.descriptor.id);
         &mut entry
             .or_insert_with(|| (Arc::clone(partition), Delta::default()))
             .1
@@ -114,17 +119,19 @@ impl Plan {
 
     /// Writes everything as one atomic batch. Answers with the new tombstones.
     pub(crate) fn write(mut self, durability: Durability) -> Result<Vec<Grave>, WriteFailed> {
-        for (id, (partition, delta)) in &self.touched {
+        for (id, (partition, delta)) in &self.partitions {
             let counts = partition.counters.counts().plus(delta);
             self.batch
                 .put(META_SPACE, counters_key(*id), counts.encode());
         }
-        if let Err(error) = self.slot.engine.write(self.batch, durability) {
+        let written = self.slot.engine.write(self.batch, durability);
+        self.slot.pages.changed(&self.touched);
+        if let Err(error) = written {
             let cause = error.to_string();
             self.slot.fail(self.first.unwrap_or_default(), &cause);
             return Err(WriteFailed { cause });
         }
-        for (partition, delta) in self.touched.values() {
+        for (partition, delta) in self.partitions.values() {
             partition.counters.apply(delta);
         }
         Ok(self.graves)

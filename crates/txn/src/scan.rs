@@ -4,22 +4,23 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use partitions::spaces::table_space;
 use partitions::{AccessKind, Partition, TableId};
 use storage::{Bytes, Direction, KeyRange, Pair};
 
-use crate::Result;
 use crate::engines::Slot;
 use crate::footprint::Touch;
 use crate::patch::edited;
 use crate::reads::RangeTicket;
-use crate::version::Version;
+use crate::stored::Stored;
 use crate::view::{View, bytes_of};
 use crate::writes::Edit;
+use crate::{Error, Result};
 
 /// Rows in key order, or in reverse. Made by [`View::scan`] or [`crate::Transaction::scan`].
 ///
-/// Stop whenever you like: only what was read can conflict.
+/// Whoever only looks at the rows is shown them by [`Scan::visit`], or goes by [`Scan::advance`] and
+/// [`Scan::row`], which copy nothing; whoever keeps them takes them as an iterator. Stop whenever you
+/// like: only what was read can conflict.
 #[derive(Debug)]
 pub struct Scan {
     view: Arc<View>,
@@ -29,24 +30,90 @@ pub struct Scan {
     /// Partitions not begun yet, in the order of the scan.
     ahead: VecDeque<(Arc<Partition>, Arc<Slot>)>,
     current: Option<Current>,
-    /// The next stored row, looked at but not given out.
-    stored: Option<Pair>,
+    /// Whether the stored row that `current` stands on is still to be given out.
+    waiting: bool,
     /// The transaction's own writes, in the order of the scan.
     own: VecDeque<(Bytes, Edit)>,
+    standing: Standing,
     ticket: Option<RangeTicket>,
-    last: Option<Bytes>,
     finished: bool,
+}
+
+/// Which row was given out last.
+#[derive(Debug)]
+enum Standing {
+    /// None yet.
+    Before,
+    /// The one that the current partition's walk stands on.
+    Stored,
+    /// One of the transaction's own.
+    Own(Bytes, Bytes),
 }
 
 /// The partition being scanned.
 struct Current {
     partition: Arc<Partition>,
-    slot: Arc<Slot>,
     range: KeyRange,
-    pairs: storage::Scan,
+    stored: Stored,
+    /// What the snapshot sees of the row that the walk stands on, if that is not its newest version.
+    older: Option<Bytes>,
     rows: u64,
     bytes: u64,
     started: Option<Duration>,
+}
+
+impl Current {
+    /// Shows up to `most` of the rows that follow on the same page, as far as their newest versions
+    /// are seen at the snapshot.
+    #[inline]
+    fn visit_page<E>(
+        &mut self,
+        view: &View,
+        most: usize,
+        each: &mut impl FnMut(&[u8], &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<usize, E> {
+        let Some(mut ahead) = self.stored.ahead_on_page() else {
+            return Ok(0);
+        };
+        let (stamps, at) = (&view.store().stamps, view.at());
+        let mut shown = 0;
+        while shown < most
+            && let Some((key, version)) = ahead.peek()
+            && stamps.commit_of(version.at) <= at
+        {
+            ahead.step();
+            self.older = None;
+            self.rows += 1;
+            self.bytes += bytes_of(key, version.row.unwrap_or_default());
+            if let Some(row) = version.row {
+                each(key, row)?;
+                shown += 1;
+            }
+        }
+        Ok(shown)
+    }
+
+    /// The key that the walk stands on.
+    fn key(&self) -> &[u8] {
+        let row = self.stored.row().ok().flatten();
+        row.map_or(&[], |(key, _)| key)
+    }
+
+    /// What the snapshot sees of the row that the walk stands on.
+    #[inline]
+    fn row(&self) -> Option<(&[u8], &[u8])> {
+        // It was decoded when the walk came to it, so it decodes.
+        let (key, version) = self.stored.row().ok()??;
+        Some((key, self.older.as_deref().or(version.row)?))
+    }
+
+    /// The same by itself.
+    fn owned(&self) -> Result<Option<Pair>> {
+        let Some((key, row)) = self.stored.owned()? else {
+            return Ok(None);
+        };
+        Ok(self.older.clone().or(row).map(|row| (key, row)))
+    }
 }
 
 impl std::fmt::Debug for Current {
@@ -84,64 +151,153 @@ impl Scan {
             direction,
             ahead,
             current: None,
-            stored: None,
+            waiting: false,
             own,
+            standing: Standing::Before,
             ticket,
-            last: None,
             finished: false,
         })
     }
 
-    /// The next stored row at the snapshot.
-    fn next_stored(&mut self) -> Result<Option<Pair>> {
-        if let Some(pair) = self.stored.take() {
-            return Ok(Some(pair));
+    /// Shows up to `most` rows, and tells how many. Fewer at the end.
+    pub fn visit<E: From<Error>>(
+        &mut self,
+        most: usize,
+        mut each: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<usize, E> {
+        let mut shown = 0;
+        while shown < most {
+            if self.own.is_empty()
+                && !self.waiting
+                && let Some(current) = &mut self.current
+            {
+                shown += current.visit_page(&self.view, most - shown, &mut each)?;
+            }
+            if shown == most || !self.advance()? {
+                break;
+            }
+            let (key, row) = self.row();
+            each(key, row)?;
+            shown += 1;
         }
+        Ok(shown)
+    }
+
+    /// Moves on to the next row. Answers whether there is one.
+    #[inline]
+    pub fn advance(&mut self) -> Result<bool> {
+        if self.finished {
+            return Ok(false);
+        }
+        let found = match self.own.is_empty() && !self.waiting {
+            true => self.advance_stored(),
+            false => self.advance_merged(),
+        };
+        self.finished = !matches!(found, Ok(true));
+        found
+    }
+
+    /// The key and the row that it stands on; nothing before the first and after the last.
+    #[inline]
+    pub fn row(&self) -> (&[u8], &[u8]) {
+        let row = match &self.standing {
+            Standing::Before => None,
+            Standing::Stored => self.current.as_ref().and_then(Current::row),
+            Standing::Own(key, row) => Some((key.as_ref(), row.as_ref())),
+        };
+        row.unwrap_or_default()
+    }
+
+    /// The same by itself.
+    fn owned(&self) -> Result<Option<Pair>> {
+        match (&self.standing, &self.current) {
+            (Standing::Stored, Some(current)) => current.owned(),
+            (Standing::Own(key, row), _) => Ok(Some((key.clone(), row.clone()))),
+            (Standing::Before | Standing::Stored, _) => Ok(None),
+        }
+    }
+
+    /// Moves on to the next stored row at the snapshot, and stands on it.
+    #[inline]
+    fn advance_stored(&mut self) -> Result<bool> {
         loop {
             let Some(current) = &mut self.current else {
-                if !self.begin_partition()? {
-                    return Ok(None);
+                if !self.begin_partition() {
+                    return Ok(false);
                 }
                 continue;
             };
-            let Some(pair) = current.pairs.next() else {
+            current.older = None;
+            if !current.stored.advance()? {
                 self.end_partition();
                 continue;
+            }
+            let Some((key, version)) = current.stored.row()? else {
+                continue;
             };
-            let (key, bytes) = pair.map_err(|error| current.slot.read_failed(error))?;
             current.rows += 1;
-            current.bytes += bytes_of(&key, &bytes);
-            let version = Version::decode(self.table, &key, bytes)?;
-            let version = self.view.store().stamps.read(version);
-            let row = if version.at <= self.view.at() {
-                version.row
-            } else {
-                self.view.older(self.table, &key)?
+            current.bytes += bytes_of(key, version.row.unwrap_or_default());
+            let seen = match self.view.store().stamps.commit_of(version.at) <= self.view.at() {
+                true => version.row.is_some(),
+                false => {
+                    current.older = self.view.older(self.table, key)?;
+                    current.older.is_some()
+                }
             };
-            if let Some(row) = row {
-                return Ok(Some((key, row)));
+            if seen {
+                self.standing = Standing::Stored;
+                return Ok(true);
             }
         }
     }
 
-    fn begin_partition(&mut self) -> Result<bool> {
+    /// Moves on to the next row, stored or the transaction's own.
+    fn advance_merged(&mut self) -> Result<bool> {
+        loop {
+            let stored = match std::mem::take(&mut self.waiting) {
+                true => true,
+                false => self.advance_stored()?,
+            };
+            self.standing = Standing::Stored;
+            let under = stored.then(|| self.owned()).transpose()?.flatten();
+            if !self.own_comes_first(under.as_ref().map(|(key, _)| key)) {
+                return Ok(stored);
+            }
+            let Some((key, edit)) = self.own.pop_front() else {
+                return Ok(stored);
+            };
+            // A stored row under the same key is hidden by the transaction's own, or goes into it.
+            let under = match under {
+                Some((stored, row)) if stored == key => Some(row),
+                other => {
+                    self.waiting = other.is_some();
+                    None
+                }
+            };
+            let patching = self.view.store().patching.as_ref();
+            if let Some(row) = edited(patching, self.table, &key, edit, || Ok(under))? {
+                self.standing = Standing::Own(key, row);
+                return Ok(true);
+            }
+        }
+    }
+    fn begin_partition(&mut self) -> bool {
         let Some((partition, slot)) = self.ahead.pop_front() else {
-            return Ok(false);
+            return false;
         };
         let started = self.view.start_clock();
         let range = partition.descriptor.range.intersect(&self.range);
-        let snapshot = slot.snapshot()?;
-        let pairs = snapshot.scan(table_space(self.table), &range, self.direction)?;
+        let stored = Stored::new(slot, self.table, range.clone(), self.direction);
         self.current = Some(Current {
             partition,
-            slot,
             range,
-            pairs,
+            stored,
+            older: None,
             rows: 0,
             bytes: 0,
             started,
         });
-        Ok(true)
+        true
     }
 
     fn end_partition(&mut self) {
@@ -171,49 +327,25 @@ impl Scan {
         }
     }
 
-    fn next_row(&mut self) -> Result<Option<Pair>> {
-        if self.own.is_empty() {
-            return self.next_stored();
-        }
-        loop {
-            let stored = self.next_stored()?;
-            if !self.own_comes_first(stored.as_ref().map(|(key, _)| key)) {
-                return Ok(stored);
-            }
-            let Some((key, edit)) = self.own.pop_front() else {
-                return Ok(stored);
-            };
-            // A stored row under the same key is hidden by the transaction's own, or goes into it.
-            let mut under = None;
-            self.stored = match stored {
-                Some((stored, row)) if stored == key => {
-                    under = Some(row);
-                    None
-                }
-                other => other,
-            };
-            let patching = self.view.store().patching.as_ref();
-            let row = edited(patching, self.table, &key, edit, || Ok(under))?;
-            if let Some(row) = row {
-                return Ok(Some((key, row)));
-            }
-        }
-    }
-
     /// What has been read so far, when the scan stops before its end.
     fn seen(&self) -> KeyRange {
         let lower = self.range.lower.clone();
-        match (&self.last, self.direction) {
-            (None, _) => KeyRange {
+        let last = match (&self.standing, &self.current) {
+            (Standing::Own(key, _), _) => key.as_ref(),
+            (_, Some(current)) => current.key(),
+            (_, None) => &[],
+        };
+        match (&self.standing, self.direction) {
+            (Standing::Before, _) => KeyRange {
                 upper: Some(lower.clone()),
                 lower,
             },
-            (Some(last), Direction::Ascending) => KeyRange {
+            (_, Direction::Ascending) => KeyRange {
                 lower,
                 upper: KeyRange::point(last).upper,
             },
-            (Some(last), Direction::Descending) => KeyRange {
-                lower: last.clone(),
+            (_, Direction::Descending) => KeyRange {
+                lower: Bytes::copy_from_slice(last),
                 upper: self.range.upper.clone(),
             },
         }
@@ -224,35 +356,21 @@ impl Iterator for Scan {
     type Item = Result<Pair>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.finished {
-            return None;
-        }
-        match self.next_row() {
-            Ok(Some(pair)) => {
-                if self.ticket.is_some() {
-                    self.last = Some(pair.0.clone());
-                }
-                Some(Ok(pair))
-            }
-            Ok(None) => {
-                self.finished = true;
-                None
-            }
-            Err(error) => {
-                self.finished = true;
-                Some(Err(error))
-            }
+        match self.advance() {
+            Ok(true) => self.owned().transpose(),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
         }
     }
 }
 
 impl Drop for Scan {
     fn drop(&mut self) {
-        self.end_partition();
         if let Some(ticket) = self.ticket.take()
             && !self.finished
         {
             self.view.narrow_range(ticket, self.seen());
         }
+        self.end_partition();
     }
 }

@@ -24,6 +24,7 @@ use crate::epochs::Epochs;
 use crate::history::{HISTORY_BYTES_MAX, History};
 use crate::intent::{Intent, Owner, TxnId};
 use crate::load::{INGEST_ROWS_MIN, Stamps};
+use crate::pages::PAGES_BYTES_MAX;
 use crate::patch::{NoPatching, Patching};
 use crate::queue::Queue;
 use crate::recent::{RECENT_KEYS_MAX, Recent};
@@ -52,6 +53,8 @@ pub struct Options {
     pub history_bytes_max: usize,
     /// From how many rows on a load bypasses the journal.
     pub ingest_rows_min: usize,
+    /// How much of what was scanned stays in memory.
+    pub pages_bytes_max: usize,
 }
 
 impl Options {
@@ -70,6 +73,7 @@ impl Options {
             patching: Arc::new(NoPatching),
             history_bytes_max: HISTORY_BYTES_MAX,
             ingest_rows_min: INGEST_ROWS_MIN,
+            pages_bytes_max: PAGES_BYTES_MAX,
         }
     }
 }
@@ -132,6 +136,7 @@ impl Store {
             patching,
             history_bytes_max,
             ingest_rows_min,
+            pages_bytes_max,
         } = options;
         let timestamps =
             timestamps.unwrap_or_else(|| Arc::new(HybridTimestamps::new(Arc::clone(&clock))));
@@ -144,7 +149,7 @@ impl Store {
             fatality,
             patching,
             directory,
-            engines: Engines::default(),
+            engines: Engines::new(pages_bytes_max),
             epochs: Epochs::default(),
             active: Arc::default(),
             claims: Arc::default(),
@@ -284,6 +289,9 @@ impl Store {
         let mut batch = Batch::new();
         batch.remove(META_SPACE, record_key(table));
         self.directory.drop_table_with(table, batch)?;
+        for slot in self.engines.all() {
+            slot.pages.drop_table(table);
+        }
         self.retire(&mut sequencer, map.partitions());
         Ok(())
     }

@@ -54,28 +54,43 @@ impl Version {
 
     /// Reads the bytes under the bare key; the row shares them.
     pub(crate) fn decode(table: TableId, key: &[u8], mut bytes: Bytes) -> Result<Self> {
+        let VersionRef { at, row } = VersionRef::decode(table, key, &bytes)?;
+        let row = row.is_some().then(|| {
+            bytes.advance(HEADER_BYTES);
+            bytes
+        });
+        Ok(Self { at, row })
+    }
+}
+
+/// A [`Version`] that lies somewhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VersionRef<'b> {
+    pub(crate) at: Timestamp,
+    pub(crate) row: Option<&'b [u8]>,
+}
+
+impl<'b> VersionRef<'b> {
+    /// Reads the bytes under the bare key.
+    #[inline]
+    pub(crate) fn decode(table: TableId, key: &[u8], bytes: &'b [u8]) -> Result<Self> {
         let damaged = |detail: &str| Error::Damaged {
             what: "row",
             table,
             key: Bytes::copy_from_slice(key),
             detail: detail.to_owned(),
         };
-        let Some((header, _)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+        let Some((header, row)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Err(damaged("shorter than its header"));
         };
         let [at @ .., kind] = *header;
         let at = Timestamp(u64::from_be_bytes(at));
-        match kind {
-            KIND_ROW => {
-                bytes.advance(HEADER_BYTES);
-                Ok(Self {
-                    at,
-                    row: Some(bytes),
-                })
-            }
-            KIND_TOMBSTONE => Ok(Self { at, row: None }),
-            _ => Err(damaged("a version kind that this program does not know")),
-        }
+        let row = match kind {
+            KIND_ROW => Some(row),
+            KIND_TOMBSTONE => None,
+            _ => return Err(damaged("a version kind that this program does not know")),
+        };
+        Ok(Self { at, row })
     }
 }
 

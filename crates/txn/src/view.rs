@@ -81,6 +81,7 @@ impl View {
     }
 
     /// The snapshot's timestamp.
+    #[inline]
     pub fn at(&self) -> Timestamp {
         self.reading.at()
     }
@@ -90,6 +91,7 @@ impl View {
         self.state.lock().footprints.partitions()
     }
 
+    #[inline]
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -377,15 +379,24 @@ impl Drop for View {
 impl Store {
     /// The newest version of a row, whatever the snapshot.
     pub(crate) fn newest_version(&self, slot: &Slot, table: TableId, key: &[u8]) -> Result<Found> {
-        let bytes = slot.get(table_space(table), key)?;
-        let version = bytes.map(|bytes| Version::decode(table, key, bytes));
-        Ok(version
-            .transpose()?
-            .map(|version| self.stamps.read(version)))
+        let page = slot.pages.of(table).and_then(|pages| pages.page_of(key));
+        let version = match page {
+            Some(page) => page.find(key),
+            None => {
+                let bytes = slot.get(table_space(table), key)?;
+                let version = bytes.map(|bytes| Version::decode(table, key, bytes));
+                version.transpose()?
+            }
+        };
+        Ok(version.map(|version| Version {
+            at: self.stamps.commit_of(version.at),
+            ..version
+        }))
     }
 }
 
 /// What a row counts for in bytes.
+#[inline]
 pub(crate) fn bytes_of(key: &[u8], row: &[u8]) -> u64 {
     u64::try_from(key.len() + row.len()).unwrap_or(u64::MAX)
 }

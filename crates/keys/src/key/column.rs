@@ -28,6 +28,7 @@ pub struct KeyColumns<'a> {
 }
 
 /// Walks the columns of a key without decoding them; it stops after the first error.
+#[inline]
 pub fn columns(key: &[u8]) -> KeyColumns<'_> {
     KeyColumns { key, start: 0 }
 }
@@ -35,6 +36,7 @@ pub fn columns(key: &[u8]) -> KeyColumns<'_> {
 impl<'a> Iterator for KeyColumns<'a> {
     type Item = Result<KeyColumn<'a>>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let start = self.start;
         let (tag, rest) = self.key.get(start..)?.split_first()?;
@@ -62,6 +64,7 @@ impl<'a> Iterator for KeyColumns<'a> {
 
 impl KeyColumn<'_> {
     /// The value of the column.
+    #[inline]
     pub fn decode(&self) -> Result<Value> {
         self.decode_payload()
             .map_err(|reason| Error::KeyUndecodable {
@@ -70,6 +73,7 @@ impl KeyColumn<'_> {
             })
     }
 
+    #[inline]
     fn decode_payload(&self) -> std::result::Result<Value, &'static str> {
         Ok(match self.tag {
             TAG_NULL => Value::Null,
@@ -101,6 +105,7 @@ impl KeyColumn<'_> {
         })
     }
 
+    #[inline]
     fn fixed<const N: usize>(&self) -> std::result::Result<[u8; N], &'static str> {
         self.payload.try_into().map_err(|_| "it ends in the middle")
     }
@@ -134,6 +139,7 @@ impl KeyColumn<'_> {
 }
 
 /// The length of the payload after this tag, or `None` if the tag or what follows is no column.
+#[inline]
 fn payload_bytes(tag: u8, rest: &[u8]) -> Option<usize> {
     Some(match tag {
         TAG_NULL => 0,

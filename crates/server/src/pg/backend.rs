@@ -182,6 +182,20 @@ impl<'o> SentRows<'o> {
         }
     }
 
+    /// Appends a value of any kind in any format.
+    fn put(&mut self, value: Picked<'_>, format: Format) {
+        let written = with_length(self.out, 0, |out| match value {
+            Picked::Value(value) => types::encode(&value, format, out),
+            Picked::Text(text) => {
+                types::encode_text(text, format, out);
+                Ok(())
+            }
+        });
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
     /// Takes back a row that is not whole. An error if a value could not be written.
     pub(super) fn finish(self) -> Result<()> {
         self.out.truncate(self.start);
@@ -200,21 +214,17 @@ impl RowSink for SentRows<'_> {
     fn value(&mut self, value: Picked<'_>) {
         let format = self.formats.of(self.values);
         self.values += 1;
-        let written = match value {
-            Picked::Value(Value::Null) => {
-                self.out.put_i32(-1);
-                Ok(())
+        match (value, format) {
+            (Picked::Value(Value::Null), _) => self.out.put_i32(-1),
+            // What most values are, without a look back at their length.
+            (Picked::Text(text), Format::Text) => put_counted(self.out, text.as_bytes()),
+            (Picked::Value(Value::Int64(number)), Format::Text) => {
+                put_counted(self.out, itoa::Buffer::new().format(number).as_bytes());
             }
-            Picked::Value(value) => {
-                with_length(self.out, 0, |out| types::encode(&value, format, out))
+            (Picked::Value(Value::Int32(number)), Format::Text) => {
+                put_counted(self.out, itoa::Buffer::new().format(number).as_bytes());
             }
-            Picked::Text(text) => with_length(self.out, 0, |out| {
-                types::encode_text(text, format, out);
-                Ok(())
-            }),
-        };
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
+            (value, format) => self.put(value, format),
         }
     }
 
@@ -241,6 +251,14 @@ pub(super) fn put_cells(
         }
     }
     Ok(())
+}
+
+/// Appends bytes after their length.
+fn put_counted(out: &mut BytesMut, bytes: &[u8]) {
+    let length = u32::try_from(bytes.len()).expect("a value is far below four gigabytes");
+    out.reserve(size_of::<u32>() + bytes.len());
+    out.put_u32(length);
+    out.put_slice(bytes);
 }
 
 /// Appends something after its length, to which `own` is added.

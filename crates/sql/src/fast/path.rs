@@ -140,6 +140,7 @@ impl Path {
             point,
             ranges,
             scan: None,
+            fetched: None,
             reader,
             direction,
         }
@@ -151,6 +152,8 @@ pub(crate) struct PathRows {
     point: Option<Vec<u8>>,
     ranges: VecDeque<KeyRange>,
     scan: Option<Scan>,
+    /// The row it stands on, if that is not the one that the scan stands on.
+    fetched: Option<(Bytes, Bytes)>,
     reader: Reader,
     direction: Direction,
 }
@@ -159,10 +162,11 @@ impl PathRows {
     /// The next row that qualifies.
     pub(crate) fn next(&mut self, path: &Path, given: Given<'_>) -> Result<Option<Vec<Value>>> {
         let schema = path.table.schema();
-        while let Some((key, bytes)) = self.next_stored(path)? {
+        while self.advance(path)? {
+            let (key, bytes) = self.stored();
             let row = match &path.index {
-                Some(index) if path.covered => index.row(schema, &key, &bytes)?,
-                _ => schema.decode(&key, &bytes)?,
+                Some(index) if path.covered => index.row(schema, key, bytes)?,
+                _ => schema.decode(key, bytes)?,
             };
             if path.filter.holds(given.with_row(&row))? {
                 return Ok(Some(row));
@@ -171,11 +175,47 @@ impl PathRows {
         Ok(None)
     }
 
-    /// The next row of the ranges as it is stored: the table's, or the index's if that covers it.
-    pub(crate) fn next_stored(&mut self, path: &Path) -> Result<Option<(Bytes, Bytes)>> {
+    /// Shows up to `most` rows as they are stored, whatever the filter says of them, and tells how
+    /// many. Fewer at the end.
+    pub(crate) fn visit(
+        &mut self,
+        path: &Path,
+        most: usize,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<usize> {
+        let mut shown = 0;
+        while shown < most {
+            if path.index.is_none()
+                && let Some(scan) = &mut self.scan
+            {
+                shown += scan.visit(most - shown, &mut each)?;
+            }
+            if shown == most || !self.advance(path)? {
+                break;
+            }
+            let (key, row) = self.stored();
+            each(key, row)?;
+            shown += 1;
+        }
+        Ok(shown)
+    }
+
+    /// The row it stands on as it is stored: the table's, or the index's if that covers it.
+    fn stored(&self) -> (&[u8], &[u8]) {
+        match (&self.fetched, &self.scan) {
+            (Some((key, row)), _) => (key, row),
+            (None, Some(scan)) => scan.row(),
+            (None, None) => Default::default(),
+        }
+    }
+
+    /// Moves on to the next row of the ranges. Answers whether there is one.
+    fn advance(&mut self, path: &Path) -> Result<bool> {
+        self.fetched = None;
         if let Some(key) = self.point.take() {
             let row = self.reader.get(path.table.id(), &key)?;
-            return Ok(row.map(|row| (key.into(), row)));
+            self.fetched = row.map(|row| (key.into(), row));
+            return Ok(self.fetched.is_some());
         }
         let id = match &path.index {
             Some(index) => index.id,
@@ -184,23 +224,23 @@ impl PathRows {
         loop {
             let Some(scan) = &mut self.scan else {
                 let Some(range) = self.ranges.pop_front() else {
-                    return Ok(None);
+                    return Ok(false);
                 };
                 self.scan = Some(self.reader.scan(id, &range, self.direction)?);
                 continue;
             };
-            let Some(pair) = scan.next() else {
+            if !scan.advance()? {
                 self.scan = None;
                 continue;
-            };
-            let (key, bytes) = pair?;
-            return match &path.index {
-                Some(index) if !path.covered => {
-                    let row = index.fetch(&path.table, &self.reader, &key, &bytes)?;
-                    Ok(Some(row))
-                }
-                _ => Ok(Some((key, bytes))),
-            };
+            }
+            if let Some(index) = &path.index
+                && !path.covered
+            {
+                let (key, entry) = scan.row();
+                let row = index.fetch(&path.table, &self.reader, key, entry)?;
+                self.fetched = Some(row);
+            }
+            return Ok(true);
         }
     }
 }

@@ -182,15 +182,10 @@ impl Batches {
                     None => break,
                 },
             };
-            for pair in scan.by_ref().take(rows_max - batch.rows()) {
-                let (key, row) = pair?;
-                match through {
-                    None => batch.push(schema, &key, &row)?,
-                    Some(index) => {
-                        index.push(&mut batch, &self.table, &self.reader, (key, row))?;
-                    }
-                }
-            }
+            scan.visit(rows_max - batch.rows(), |key, row| match through {
+                None => batch.push(schema, (key, row)),
+                Some(index) => index.push(&mut batch, &self.table, &self.reader, (key, row)),
+            })?;
             if batch.rows() < rows_max {
                 self.scan = None;
             }
@@ -200,7 +195,7 @@ impl Batches {
             self.scan = None;
             return Ok(None);
         }
-        batch.finish().map(Some)
+        batch.finish(schema).map(Some)
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::Expr;
-use txn::{Bytes, Reader};
+use txn::Reader;
 
 use super::decode::{Batch, Wanted};
 use super::ranges::Filters;
@@ -85,14 +85,13 @@ impl Through {
         batch: &mut Batch<'_>,
         table: &Table,
         reader: &Reader,
-        entry: (Bytes, Bytes),
+        entry: (&[u8], &[u8]),
     ) -> Result<()> {
-        let (key, bytes) = entry;
         if self.held.is_some() {
-            return batch.push(self.index.schema(), &key, &bytes);
+            return batch.push(self.index.schema(), entry);
         }
-        let (key, bytes) = self.index.fetch(table, reader, &key, &bytes)?;
-        batch.push(table.schema(), &key, &bytes)
+        let (key, row) = self.index.fetch(table, reader, entry.0, entry.1)?;
+        batch.push(table.schema(), (&key, &row))
     }
 }
 

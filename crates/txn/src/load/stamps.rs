@@ -22,7 +22,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::RwLock;
 
 use crate::Timestamp;
-use crate::version::Version;
 
 /// What the stamps of loads mean.
 #[derive(Debug, Default)]
@@ -40,14 +39,13 @@ impl Stamps {
         self.count.store(commits.len(), Ordering::Release);
     }
 
-    /// The version with the timestamp of its commit.
-    pub(crate) fn read(&self, mut version: Version) -> Version {
-        if self.count.load(Ordering::Acquire) > 0
-            && let Some(at) = self.commits.read().get(&version.at)
-        {
-            version.at = *at;
+    /// When what storage has under this timestamp was committed.
+    #[inline]
+    pub(crate) fn commit_of(&self, at: Timestamp) -> Timestamp {
+        match self.count.load(Ordering::Acquire) {
+            0 => at,
+            _ => self.commits.read().get(&at).copied().unwrap_or(at),
         }
-        version
     }
 
     /// Forgets commits that every snapshot at or above the horizon sees.
@@ -68,13 +66,7 @@ mod tests {
     #[test]
     fn a_stamp_means_its_commit_until_nobody_can_be_below_it() {
         let stamps = Stamps::default();
-        let read = |at: u64| {
-            let version = Version {
-                at: Timestamp(at),
-                row: None,
-            };
-            stamps.read(version).at.0
-        };
+        let read = |at: u64| stamps.commit_of(Timestamp(at)).0;
         assert_eq!(read(5), 5);
         stamps.add(Timestamp(5), Timestamp(9));
         stamps.add(Timestamp(6), Timestamp(12));

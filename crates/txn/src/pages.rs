@@ -1,0 +1,206 @@
+//! Stretches of tables as they are now, kept in memory the way a scan wants them: [`Pages`].
+//!
+//! An engine finds the next row of a scan by merging the files and tables it may lie in, and that
+//! costs more than everything that is done with the row afterwards. Rows that were scanned lately
+//! mostly did not change, so they are kept, side by side, as *pages*:
+//!
+//! ```text
+//!   keys       a     c  d      g  h  i      p          s
+//!   pages      ├──── A ───┤    ├──── B ─────────┤            what lies between its bounds is known
+//!   scan       ═══════════ ~~~ ══════════════════ ~~~~~~     = from a page   ~ from the engine, and
+//!                                                              gathered into a page on the way
+//! ```
+//!
+//! **What a page promises.** While it can be found it holds the newest version of every key between
+//! its bounds, as the engine would give it, also those that snapshots cannot see yet. So a page is
+//! read at any snapshot exactly as the engine is.
+//!
+//! **How that stays true.** Whoever writes rows to an engine tells afterwards which, and before
+//! snapshots can see them ([`Pages::changed`]): pages that hold such keys are gone by then. A scan
+//! that gathers a page notes the table's epoch before it opens the engine, and each change moves the
+//! epoch: a page that was gathered while something changed is thrown away.
+//!
+//! Pages belong to an engine in one of its lives, and go with it. Together they are held to a number
+//! of bytes ([`Budget`]); those that nobody used since the last look go first.
+
+mod budget;
+mod page;
+mod touched;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::RwLock;
+use partitions::TableId;
+use storage::{Bytes, KeyRange};
+
+pub(crate) use budget::Budget;
+pub(crate) use page::{Gathered, Page};
+pub(crate) use touched::Touched;
+
+/// How many bytes the pages of a store may take.
+pub(crate) const PAGES_BYTES_MAX: usize = 192 << 20;
+
+/// The pages of one engine.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    budget: Arc<Budget>,
+    tables: RwLock<HashMap<TableId, Arc<TablePages>>>,
+}
+
+/// The pages of one table in one engine.
+#[derive(Debug, Default)]
+pub(crate) struct TablePages {
+    /// How often something changed.
+    epoch: AtomicU64,
+    /// By their lower bounds; no two overlap.
+    pages: RwLock<BTreeMap<Bytes, Arc<Page>>>,
+}
+
+/// What is known about the rows from a key on.
+pub(crate) enum Known {
+    /// This page holds them.
+    Page(Arc<Page>),
+    /// Nothing, up to where the next page begins.
+    Nothing { until: Option<Bytes> },
+}
+
+impl Pages {
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+        Self {
+            budget,
+            tables: RwLock::default(),
+        }
+    }
+
+    /// The pages of a table, if it was ever scanned.
+    pub(crate) fn of(&self, table: TableId) -> Option<Arc<TablePages>> {
+        self.tables.read().get(&table).cloned()
+    }
+
+    /// The pages of a table that is going to be scanned.
+    pub(crate) fn of_scanned(&self, table: TableId) -> Arc<TablePages> {
+        match self.of(table) {
+            Some(pages) => pages,
+            None => Arc::clone(self.tables.write().entry(table).or_default()),
+        }
+    }
+
+    /// Rows were written to the engine, or may have been, and no snapshot sees them yet.
+    pub(crate) fn changed(&self, touched: &Touched) {
+        for (table, hull, keys) in touched.tables() {
+            let Some(pages) = self.of(table) else {
+                continue;
+            };
+            match keys {
+                Some(keys) => pages.forget_keys(keys),
+                None => pages.forget_range(hull),
+            }
+        }
+    }
+
+    /// Forgets a table.
+    pub(crate) fn drop_table(&self, table: TableId) {
+        self.tables.write().remove(&table);
+    }
+
+    /// Keeps a page that was gathered from the engine opened at `epoch` or later, if nothing changed
+    /// since and there is room.
+    pub(crate) fn keep(&self, table: &Arc<TablePages>, epoch: u64, gathered: Gathered) {
+        let page = Arc::new(Page::new(gathered, &self.budget));
+        if table.insert(epoch, &page) {
+            self.budget.admit(table, &page);
+        }
+    }
+}
+
+impl TablePages {
+    /// To be asked before the engine is opened from which a page is gathered.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// What is known about the rows from `key` on.
+    pub(crate) fn look(&self, key: &[u8]) -> Known {
+        let pages = self.pages.read();
+        let from = (Bound::Unbounded, Bound::Included(key));
+        if let Some((_, page)) = pages.range::<[u8], _>(from).next_back()
+            && page.reaches(key)
+        {
+            page.use_it();
+            return Known::Page(Arc::clone(page));
+        }
+        let after = (Bound::Excluded(key), Bound::Unbounded);
+        let next = pages.range::<[u8], _>(after).next();
+        Known::Nothing {
+            until: next.map(|(lower, _)| lower.clone()),
+        }
+    }
+
+    /// The page that would hold `key`.
+    pub(crate) fn page_of(&self, key: &[u8]) -> Option<Arc<Page>> {
+        match self.look(key) {
+            Known::Page(page) => Some(page),
+            Known::Nothing { .. } => None,
+        }
+    }
+
+    /// Adds a page unless something changed since `epoch` or another page is in its place.
+    fn insert(&self, epoch: u64, page: &Arc<Page>) -> bool {
+        let mut pages = self.pages.write();
+        // A change moves the epoch before it looks for pages, under this lock.
+        if self.epoch() != epoch {
+            return false;
+        }
+        let below = match page.upper() {
+            Some(upper) => Bound::Excluded(upper.as_ref()),
+            None => Bound::Unbounded,
+        };
+        let mut before = pages.range::<[u8], _>((Bound::Unbounded, below));
+        let last = before.next_back();
+        if last.is_some_and(|(_, last)| last.reaches(page.lower())) {
+            return false;
+        }
+        pages.insert(page.lower().clone(), Arc::clone(page));
+        true
+    }
+
+    /// Removes a page if it is still there.
+    fn remove(&self, page: &Arc<Page>) {
+        let mut pages = self.pages.write();
+        let found = pages.get(page.lower());
+        if found.is_some_and(|found| Arc::ptr_eq(found, page)) {
+            pages.remove(page.lower());
+        }
+    }
+
+    /// Forgets the pages that hold any of these keys.
+    fn forget_keys(&self, keys: &[Bytes]) {
+        let mut pages = self.pages.write();
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        for key in keys {
+            if pages.is_empty() {
+                break;
+            }
+            let from = (Bound::Unbounded, Bound::Included(key.as_ref()));
+            let found = pages.range::<[u8], _>(from).next_back();
+            let found = found.filter(|(_, page)| page.reaches(key));
+            if let Some(lower) = found.map(|(lower, _)| lower.clone()) {
+                pages.remove(&lower);
+            }
+        }
+    }
+
+    /// Forgets the pages that overlap a range.
+    fn forget_range(&self, range: &KeyRange) {
+        let mut pages = self.pages.write();
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        pages.retain(|_, page| !page.range().overlaps(range));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! One page: rows side by side in one buffer.
+//!
+//! ```text
+//!   bytes     key 0 │ row 0 │ key 1 │ key 2 │ row 2 │            row 1 is a tombstone
+//!   places    ^  ^ @5        ^ – @7  ^  ^ @5
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use storage::{Bytes, KeyRange};
+
+use super::budget::{Budget, Room};
+use crate::Timestamp;
+use crate::version::{Version, VersionRef};
+
+/// How many rows a page has at most.
+const PAGE_ROWS_MAX: usize = 256;
+
+/// After how many bytes a page is full.
+const PAGE_BYTES_FULL: usize = 64 << 10;
+
+/// A page that holds fewer rows than this is worth its place only if it closes a gap.
+const PAGE_ROWS_MIN: usize = 16;
+
+/// What a page takes besides its rows, about.
+const PAGE_OVERHEAD: usize = 256;
+
+/// Set in a row's place if there is none: the key was deleted.
+const DELETED: u32 = 1 << 31;
+
+/// All that lies between two keys.
+#[derive(Debug)]
+pub(crate) struct Page {
+    range: KeyRange,
+    bytes: Box<[u8]>,
+    places: Box<[Place]>,
+    /// Since the last look.
+    used: AtomicBool,
+    _room: Room,
+}
+
+/// Where a key begins, where it ends and its row begins, and when that was written as storage has it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: Timestamp,
+    key: u32,
+    row: u32,
+}
+
+impl Page {
+    pub(super) fn new(gathered: Gathered, budget: &Arc<Budget>) -> Self {
+        let Gathered {
+            range,
+            bytes,
+            places,
+        } = gathered;
+        let bytes = bytes.into_boxed_slice();
+        let places = places.into_boxed_slice();
+        let size = bytes.len() + size_of_val(&*places) + PAGE_OVERHEAD;
+        Self {
+            range,
+            bytes,
+            places,
+            used: AtomicBool::new(false),
+            _room: budget.take(size),
+        }
+    }
+
+    pub(super) fn range(&self) -> &KeyRange {
+        &self.range
+    }
+
+    pub(crate) fn lower(&self) -> &Bytes {
+        &self.range.lower
+    }
+
+    pub(crate) fn upper(&self) -> Option<&Bytes> {
+        self.range.upper.as_ref()
+    }
+
+    /// Whether it ends behind `key`.
+    pub(crate) fn reaches(&self, key: &[u8]) -> bool {
+        self.upper().is_none_or(|upper| key < upper.as_ref())
+    }
+
+    pub(crate) fn use_it(&self) {
+        self.used.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody used it since this was asked last.
+    pub(crate) fn was_used(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed)
+    }
+
+    /// How many of its keys lie below `key`.
+    pub(crate) fn below(&self, key: &[u8]) -> usize {
+        self.places.partition_point(|place| self.key(*place) < key)
+    }
+
+    /// How many keys it has.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// A key by its index, with its newest version.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<(&[u8], VersionRef<'_>)> {
+        let place = *self.places.get(index)?;
+        let row = (place.row & DELETED == 0).then(|| {
+            let next = self.places.get(index + 1);
+            let end = next.map_or(self.bytes.len(), |next| wide(next.key));
+            self.slice(wide(place.row), end)
+        });
+        let at = place.at;
+        Some((self.key(place), VersionRef { at, row }))
+    }
+
+    /// The newest version of a key between the bounds, if there is one.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Version> {
+        let (found, VersionRef { at, row }) = self.get(self.below(key))?;
+        // A copy: whoever keeps it should not keep the page.
+        let row = row.map(Bytes::copy_from_slice);
+        (found == key).then_some(Version { at, row })
+    }
+
+    #[inline]
+    fn key(&self, place: Place) -> &[u8] {
+        self.slice(wide(place.key), wide(place.row & !DELETED))
+    }
+
+    #[inline]
+    fn slice(&self, begin: usize, end: usize) -> &[u8] {
+        self.bytes.get(begin..end).unwrap_or_default()
+    }
+}
+
+#[inline]
+fn wide(place: u32) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+/// Rows on their way to become a page.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    range: KeyRange,
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+impl Gathered {
+    /// Nothing yet, from `lower` on.
+    pub(crate) fn new(lower: Bytes) -> Self {
+        Self {
+            range: KeyRange::new(lower, None),
+            bytes: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Adds the next key. Answers whether the page is full.
+    pub(crate) fn add(&mut self, key: &[u8], version: VersionRef<'_>) -> bool {
+        let place = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(DELETED);
+        let begin = place(&self.bytes);
+        self.bytes.extend_from_slice(key);
+        let mut row = place(&self.bytes);
+        match version.row {
+            Some(bytes) => self.bytes.extend_from_slice(bytes),
+            None => row |= DELETED,
+        }
+        self.places.push(Place {
+            at: version.at,
+            key: begin,
+            row,
+        });
+        self.places.len() >= PAGE_ROWS_MAX || self.bytes.len() >= PAGE_BYTES_FULL
+    }
+
+    /// Whether there are enough rows for a page that closes no gap.
+    pub(crate) fn is_worth_a_page(&self) -> bool {
+        self.places.len() >= PAGE_ROWS_MIN
+    }
+
+    /// What was gathered, which is all that lies below `upper`.
+    pub(crate) fn end(mut self, upper: Option<Bytes>) -> Self {
+        self.range.upper = upper;
+        self
+    }
+}

@@ -1,0 +1,169 @@
+//! Pages that change, overlap and go.
+
+use super::*;
+use crate::Timestamp;
+use crate::version::VersionRef;
+
+const TABLE: TableId = TableId(7);
+
+fn pages(bytes_max: usize) -> Pages {
+    Pages::new(Arc::new(Budget::new(bytes_max)))
+}
+
+fn gathered(lower: &str, keys: &[&str], upper: Option<&str>) -> Gathered {
+    let mut gathered = Gathered::new(Bytes::copy_from_slice(lower.as_bytes()));
+    for key in keys {
+        let row = format!("row of {key}");
+        let version = VersionRef {
+            at: Timestamp(5),
+            row: Some(row.as_bytes()),
+        };
+        gathered.add(key.as_bytes(), version);
+    }
+    gathered.end(upper.map(|upper| Bytes::copy_from_slice(upper.as_bytes())))
+}
+
+/// What is known from a key on: `[lower upper` of the page, or `nothing until` the next.
+fn look(pages: &TablePages, key: &str) -> String {
+    let shown =
+        |key: Option<&Bytes>| key.map_or("the end".into(), |key| key.escape_ascii().to_string());
+    match pages.look(key.as_bytes()) {
+        Known::Page(page) => format!("{} to {}", shown(Some(page.lower())), shown(page.upper())),
+        Known::Nothing { until } => format!("nothing until {}", shown(until.as_ref())),
+    }
+}
+
+fn touched(keys: &[&str]) -> Touched {
+    let mut touched = Touched::default();
+    for key in keys {
+        touched.add(TABLE, &Bytes::copy_from_slice(key.as_bytes()));
+    }
+    touched
+}
+
+#[test]
+fn a_page_is_found_from_its_lower_bound_up_to_its_upper_one() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    all.keep(&table, table.epoch(), gathered("c", &["c", "d"], Some("f")));
+    all.keep(&table, table.epoch(), gathered("m", &[], None));
+    assert_eq!(
+        ["a", "c", "e", "f", "z"].map(|key| look(&table, key)),
+        [
+            "nothing until c",
+            "c to f",
+            "c to f",
+            "nothing until m",
+            "m to the end"
+        ]
+    );
+}
+
+#[test]
+fn a_page_holds_rows_and_tombstones() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    let mut rows = Gathered::new(Bytes::from_static(b"a"));
+    let version = |at, row| VersionRef {
+        at: Timestamp(at),
+        row,
+    };
+    rows.add(b"a", version(3, Some(b"".as_slice())));
+    rows.add(b"b", version(4, None));
+    rows.add(b"bb", version(5, Some(b"row".as_slice())));
+    all.keep(&table, table.epoch(), rows.end(None));
+    let page = table.page_of(b"a").unwrap();
+    assert_eq!(
+        page.get(0),
+        Some((b"a".as_slice(), version(3, Some(b"".as_slice()))))
+    );
+    assert_eq!(page.get(1), Some((b"b".as_slice(), version(4, None))));
+    assert_eq!(
+        page.find(b"bb").unwrap().row.as_deref(),
+        Some(b"row".as_slice())
+    );
+    assert_eq!(page.find(b"ba"), None);
+    assert_eq!(
+        [b"a".as_slice(), b"ab", b"bb", b"c"].map(|key| page.below(key)),
+        [0, 1, 2, 3]
+    );
+    assert_eq!(page.get(3), None);
+}
+
+#[test]
+fn a_change_forgets_the_pages_that_hold_its_keys_and_no_others() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    for (lower, upper) in [("a", "c"), ("c", "e"), ("e", "g")] {
+        all.keep(
+            &table,
+            table.epoch(),
+            gathered(lower, &[lower], Some(upper)),
+        );
+    }
+    all.changed(&touched(&["d", "z"]));
+    assert_eq!(look(&table, "b"), "a to c");
+    assert_eq!(look(&table, "c"), "nothing until e");
+    let many: Vec<String> = (0..2000).map(|number| format!("e{number}")).collect();
+    all.changed(&touched(
+        &many.iter().map(String::as_str).collect::<Vec<_>>(),
+    ));
+    assert_eq!(look(&table, "b"), "a to c");
+    assert_eq!(look(&table, "e"), "nothing until the end");
+    all.changed(&Touched::range(TABLE, KeyRange::all()));
+    assert_eq!(look(&table, "b"), "nothing until the end");
+    assert_eq!(all.budget.bytes(), 0);
+}
+
+#[test]
+fn what_was_gathered_while_something_changed_is_not_kept() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    let epoch = table.epoch();
+    all.changed(&touched(&["x"]));
+    all.keep(&table, epoch, gathered("a", &["a"], Some("c")));
+    assert_eq!(look(&table, "a"), "nothing until the end");
+    assert_eq!(all.budget.bytes(), 0);
+}
+
+#[test]
+fn pages_never_overlap() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    let epoch = table.epoch();
+    all.keep(&table, epoch, gathered("c", &[], Some("f")));
+    for (lower, upper) in [
+        ("a", Some("d")),
+        ("e", Some("g")),
+        ("a", None),
+        ("d", Some("e")),
+    ] {
+        all.keep(&table, epoch, gathered(lower, &[], upper));
+    }
+    all.keep(&table, epoch, gathered("a", &[], Some("c")));
+    all.keep(&table, epoch, gathered("f", &[], None));
+    let known = ["a", "c", "f"].map(|key| look(&table, key));
+    assert_eq!(known, ["a to c", "c to f", "f to the end"]);
+}
+
+#[test]
+fn pages_keep_to_their_budget_and_those_in_use_stay() {
+    let all = pages(3000);
+    let table = all.of_scanned(TABLE);
+    let name = |number: usize| format!("{number:04}");
+    for number in 0..100 {
+        let (lower, upper) = (name(number), name(number + 1));
+        let page = gathered(&lower, &[&lower], Some(&upper));
+        all.keep(&table, table.epoch(), page);
+        assert!(all.budget.bytes() <= 3000);
+        assert!(
+            table.page_of(name(0).as_bytes()).is_some(),
+            "after {number}"
+        );
+    }
+    assert!(table.page_of(name(99).as_bytes()).is_some());
+    assert!(table.page_of(name(1).as_bytes()).is_none());
+    drop(table);
+    all.drop_table(TABLE);
+    assert_eq!(all.budget.bytes(), 0);
+}
