@@ -63,6 +63,7 @@ impl Background {
                 housekeep(&kept, &seen);
                 // What fails is tried again in the next round.
                 let _ = swept.expire(EXPIRE_ROWS_MAX);
+                let _ = kept.warm_up();
             }
         });
         let (driven, seen) = (Arc::clone(store), Arc::clone(&stop));

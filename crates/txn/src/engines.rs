@@ -218,6 +218,11 @@ impl Engines {
         }
     }
 
+    /// How many bytes the pages of all engines may take.
+    pub(crate) fn pages_bytes_max(&self) -> usize {
+        self.budget.bytes_max()
+    }
+
     fn pages(&self) -> Pages {
         Pages::new(Arc::clone(&self.budget))
     }

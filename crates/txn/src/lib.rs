@@ -61,6 +61,7 @@ mod transaction;
 mod turns;
 mod version;
 mod view;
+mod warm;
 mod writes;
 
 pub use partitions::{Partition, PartitionId, Share, TableId};

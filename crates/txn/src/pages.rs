@@ -21,7 +21,8 @@
 //! epoch: a page that was gathered while something changed is thrown away.
 //!
 //! Pages belong to an engine in one of its lives, and go with it. Together they are held to a number
-//! of bytes ([`Budget`]); those that nobody used since the last look go first.
+//! of bytes ([`Budget`]); those that nobody used since the last look go first. Tables that are hot for
+//! gets come in by themselves ([`crate::warm`]).
 
 mod budget;
 mod page;

@@ -32,6 +32,7 @@ use crate::records::record_key;
 use crate::turns::Turns;
 use crate::version::{Version, split_table_key};
 use crate::view::{View, bytes_of};
+use crate::warm::Warming;
 use crate::{Error, HybridTimestamps, Result, Timestamp, Timestamps, Transaction};
 
 /// What a store is made of.
@@ -96,6 +97,7 @@ pub struct Store {
     pub(crate) stamps: Stamps,
     pub(crate) ingest_rows_min: usize,
     pub(crate) landing: Mutex<()>,
+    pub(crate) warming: Mutex<Warming>,
     pub(crate) queue: Queue<Request, Result<Timestamp>>,
     pub(crate) sequencer: Turns<Sequencer>,
 }
@@ -157,6 +159,7 @@ impl Store {
             stamps: Stamps::default(),
             ingest_rows_min,
             landing: Mutex::default(),
+            warming: Mutex::default(),
             queue: Queue::new(),
             sequencer: Turns::new(Sequencer {
                 recent: Recent::new(RECENT_KEYS_MAX),

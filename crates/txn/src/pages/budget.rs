@@ -58,6 +58,11 @@ impl Budget {
         }
     }
 
+    /// How many bytes all pages may take.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
     /// How many bytes all pages take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
