@@ -435,7 +435,7 @@ impl Session {
         let patience = self.patience();
         let is_query = matches!(statement.kind, Asks::Query(_));
         if let Some(open) = &mut self.transaction {
-            if open.read_only && !is_query {
+            if open.read_only && (!is_query || locks(&statement.kind)) {
                 return Err(SessionError::ReadOnly.into());
             }
             let fresh = executor.refreshed(prepared, open.inner.reader()).await?;
@@ -520,6 +520,11 @@ impl Session {
         self.settings.end(committed);
         self.end_cursors(committed);
     }
+}
+
+/// Whether a query locks the rows that it reads, which says that they are to be changed.
+fn locks(kind: &Asks) -> bool {
+    matches!(kind, Asks::Query(query) if !query.query.locks.is_empty())
 }
 
 /// Whether a statement is one that runs in a failed transaction.

@@ -57,6 +57,27 @@ async fn count(session: &mut Session, way: &str) -> Result<(), Error> {
             run(session, text).await?;
             run(session, "COMMIT").await?;
         }
+        "upsert and update" => {
+            run(session, "BEGIN").await?;
+            let text = "UPSERT INTO counters (id, name) VALUES (1, 'b');
+                        UPDATE counters SET number = number + 1 WHERE id = 1";
+            run(session, text).await?;
+            run(session, "COMMIT").await?;
+        }
+        "returning" => {
+            run(session, "BEGIN").await?;
+            let text = "UPSERT INTO counters (id, name) VALUES (1, 'b') RETURNING number";
+            let found = run(session, text).await?;
+            let Some([Value::Int64(number)]) = found.first().map(Vec::as_slice) else {
+                panic!("a counter is {found:?}");
+            };
+            let text = format!(
+                "UPSERT INTO counters (id, number) VALUES (1, {})",
+                number + 1
+            );
+            run(session, &text).await?;
+            run(session, "COMMIT").await?;
+        }
         "upsert by name" => {
             let text = "INSERT INTO named (name, number) VALUES ('a', 1)
                         ON CONFLICT (name) DO UPDATE SET number = named.number + 1";
@@ -83,6 +104,8 @@ fn a_hot_counter_refuses_nobody() {
         "upsert",
         "upsert in a block",
         "upsert by name",
+        "upsert and update",
+        "returning",
         "FOR UPDATE",
         "FOR NO KEY UPDATE",
         "FOR SHARE",

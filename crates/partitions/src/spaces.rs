@@ -31,6 +31,7 @@
 //!   0x04    engine: 8                an engine no partition uses     META           partitions
 //!   0x10    table: 8                 what a table's columns are      META           sql
 //!   0x20    transaction: 8           fate of a commit over engines   its primary    txn
+//!   0x21    stamp: 8                 what is written beside a load   its partition  txn
 //! ```
 //!
 //! A record that is not listed here does not exist; a new kind takes a new prefix in this file.
@@ -61,6 +62,8 @@ pub const UNUSED_ENGINE_PREFIX: u8 = 0x04;
 pub const CATALOG_PREFIX: u8 = 0x10;
 /// Prefix of transaction records, laid out by `txn`.
 pub const TRANSACTION_PREFIX: u8 = 0x20;
+/// Prefix of what transactions write besides the rows that they load, laid out by `txn`.
+pub const LOAD_PREFIX: u8 = 0x21;
 
 /// The space with the newest versions of a table's rows.
 pub fn table_space(table: TableId) -> SpaceId {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use keys::Value;
 use syntax::statement::CopySource;
 use syntax::{Ident, Kind, Name, ast};
-use txn::{Bytes, Durability, Transaction};
+use txn::{Bytes, Chunks, Durability, Transaction};
 
 use crate::default::default_scalar;
 use crate::modify::{exists, insert_encoded};
@@ -21,7 +21,7 @@ use crate::{Error, Executor, Result, Table};
 /// Memory that the rows of one copy may take before they are written, in bytes.
 pub const COPY_BYTES_MAX: usize = 512 << 20;
 /// What a row takes besides its bytes, about.
-const ROW_OVERHEAD_BYTES: usize = 96;
+const ROW_OVERHEAD_BYTES: usize = size_of::<(Bytes, Bytes)>();
 /// Rows that are written before other work of the thread gets a turn.
 const ROWS_A_TURN: usize = 1_000;
 
@@ -35,6 +35,7 @@ pub struct CopyTarget {
     /// What the other columns hold, by position; nothing for those that are given.
     others: Vec<Option<Scalar>>,
     rows: Vec<(Bytes, Bytes)>,
+    chunks: Chunks,
     bytes: usize,
 }
 
@@ -57,6 +58,7 @@ impl CopyTarget {
             columns,
             others,
             rows: Vec::new(),
+            chunks: Chunks::default(),
             bytes: 0,
         })
     }
@@ -105,16 +107,21 @@ impl CopyTarget {
                 limit: COPY_BYTES_MAX,
             });
         }
-        self.rows.push((key, row));
+        self.rows.push(self.chunks.keep(&key, &row));
         Ok(())
     }
 
     /// Writes all rows into a transaction, or none: a key that is there already is an error.
     pub async fn insert_into(mut self, transaction: &mut Transaction) -> Result<u64> {
-        // Nearly sorted is the usual case, and a stable sort is quick at that.
-        self.rows.sort_by(|(one, _), (two, _)| one.cmp(two));
         let count = self.rows.len();
         transaction.expect_epoch(self.table.id(), self.table.epoch());
+        if self.table.indexes().is_empty() {
+            let rows = std::mem::take(&mut self.rows);
+            let rest = transaction.insert_bulk(self.table.id(), rows);
+            self.rows = rest.map_err(|error| self.named(error))?.unwrap_or_default();
+        }
+        // Nearly sorted is the usual case, and a stable sort is quick at that.
+        self.rows.sort_by(|(one, _), (two, _)| one.cmp(two));
         for (number, (key, row)) in self.rows.into_iter().enumerate() {
             if number % ROWS_A_TURN == ROWS_A_TURN - 1 {
                 tokio::task::yield_now().await;
@@ -126,7 +133,7 @@ impl CopyTarget {
 
     /// Writes all rows as a transaction of their own, or none. Many rows are written past the
     /// journal, as files.
-    pub async fn load(self, executor: &Executor) -> Result<u64> {
+    pub async fn load(mut self, executor: &Executor) -> Result<u64> {
         if !self.table.indexes().is_empty() {
             let mut transaction = executor.store().begin();
             let count = self.insert_into(&mut transaction).await?;
@@ -135,12 +142,19 @@ impl CopyTarget {
         }
         let count = self.rows.len();
         let (id, epoch) = (self.table.id(), self.table.epoch());
-        match executor.store().load_in_epoch(id, epoch, self.rows) {
-            Ok(_) => Ok(u64::try_from(count).unwrap_or(u64::MAX)),
-            Err(txn::Error::RowExists { key, .. } | txn::Error::RowTwice { key, .. }) => {
-                Err(exists(&self.table, &key))
+        let rows = std::mem::take(&mut self.rows);
+        let loaded = executor.store().load_in_epoch(id, epoch, rows);
+        loaded.map_err(|error| self.named(error))?;
+        Ok(u64::try_from(count).unwrap_or(u64::MAX))
+    }
+
+    /// The error of a row that is there already, with the name of the table.
+    fn named(&self, error: txn::Error) -> Error {
+        match error {
+            txn::Error::RowExists { key, .. } | txn::Error::RowTwice { key, .. } => {
+                exists(&self.table, &key)
             }
-            Err(error) => Err(error.into()),
+            error => error.into(),
         }
     }
 }

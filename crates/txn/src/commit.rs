@@ -36,7 +36,7 @@ use crate::{Error, Result, Store, Timestamp};
 const UNREMEMBERED_KEYS_MAX: usize = 4096;
 
 /// One row that a transaction wants written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Write {
     pub(crate) table: TableId,
     pub(crate) key: Bytes,
@@ -57,6 +57,9 @@ pub(crate) struct Request {
     pub(crate) durability: Durability,
 }
 
+/// A change and where it goes.
+pub(crate) type Placed = (Arc<Partition>, Change);
+
 /// Where a write goes.
 pub(crate) type Place = (Arc<Partition>, Arc<Slot>);
 
@@ -64,17 +67,7 @@ impl Store {
     /// Commits a group, in order. One outcome for each request.
     pub(crate) fn commit_group(&self, requests: Vec<Request>) -> Vec<Result<Timestamp>> {
         let mut sequencer = self.sequencer.lock();
-        let mut group = Group {
-            store: self,
-            sequencer: &mut sequencer,
-            alone: requests.len() == 1,
-            pending: Recent::new(RECENT_KEYS_MAX),
-            run: Run::default(),
-            maps: HashMap::new(),
-            changed: Vec::new(),
-            applied: Timestamp::default(),
-            outcomes: Vec::new(),
-        };
+        let mut group = Group::new(self, &mut sequencer, requests.len() == 1);
         let own: Vec<_> = requests.iter().map(|request| request.view.at()).collect();
         for request in requests {
             let outcome = group.add(request);
@@ -89,6 +82,25 @@ impl Store {
         } = group;
         self.publish(&mut sequencer, &own, changed, applied);
         outcomes
+    }
+
+    /// What a transaction that commits by itself changes in one engine, once it is valid; `None` if
+    /// some of it lies in another.
+    pub(crate) fn changes_in(
+        &self,
+        sequencer: &mut Sequencer,
+        request: &Request,
+        engine: EngineId,
+    ) -> Result<Option<Vec<Placed>>> {
+        let mut group = Group::new(self, sequencer, true);
+        group.validate(request)?;
+        let places = group.locate(&request.writes)?;
+        if places.iter().any(|(_, slot)| slot.id != engine) {
+            return Ok(None);
+        }
+        let changes = group.changes(request.view.at(), request.writes.clone(), &places)?;
+        let partitions = places.into_iter().map(|(partition, _)| partition);
+        Ok(Some(partitions.zip(changes).collect()))
     }
 
     /// Makes the group visible to new snapshots, and remembers for the older ones what changed.
@@ -176,7 +188,21 @@ impl Default for Run {
     }
 }
 
-impl Group<'_> {
+impl<'s> Group<'s> {
+    fn new(store: &'s Store, sequencer: &'s mut Sequencer, alone: bool) -> Self {
+        Self {
+            store,
+            sequencer,
+            alone,
+            pending: Recent::new(RECENT_KEYS_MAX),
+            run: Run::default(),
+            maps: HashMap::new(),
+            changed: Vec::new(),
+            applied: Timestamp::default(),
+            outcomes: Vec::new(),
+        }
+    }
+
     /// Validates a transaction and adds it to the run, or commits it across engines. The outcome of
     /// a member of the run is provisional until the run is written.
     fn add(&mut self, request: Request) -> Result<Timestamp> {
@@ -241,11 +267,15 @@ impl Group<'_> {
 
     /// The version that each write replaces: what the transaction saw if that is still so, or else
     /// what the run or the engine holds. Patches are applied to it.
-    fn changes(&self, request: Request, places: &[Place]) -> Result<Vec<Change>> {
-        let snapshot = request.view.at();
+    fn changes(
+        &self,
+        snapshot: Timestamp,
+        writes: Vec<Write>,
+        places: &[Place],
+    ) -> Result<Vec<Change>> {
         let recent = &self.sequencer.recent;
-        let mut changes = Vec::with_capacity(request.writes.len());
-        for (write, (_, slot)) in request.writes.into_iter().zip(places) {
+        let mut changes = Vec::with_capacity(writes.len());
+        for (write, (_, slot)) in writes.into_iter().zip(places) {
             let Write {
                 table,
                 key,
@@ -284,7 +314,7 @@ impl Group<'_> {
         places: Vec<Place>,
     ) -> Result<Timestamp> {
         let durability = request.durability;
-        let changes = self.changes(request, &places)?;
+        let changes = self.changes(request.view.at(), request.writes, &places)?;
         let at = self.store.timestamps.next();
         if durability == Durability::Synced {
             self.run.durability = Durability::Synced;
@@ -345,7 +375,7 @@ impl Group<'_> {
 
     fn cross(&mut self, request: Request, places: Vec<Place>) -> Result<Timestamp> {
         self.flush();
-        let changes = self.changes(request, &places)?;
+        let changes = self.changes(request.view.at(), request.writes, &places)?;
         let at = self.store.timestamps.next();
         for change in &changes {
             self.remember(change, at);

@@ -34,6 +34,7 @@
 
 mod across;
 mod active;
+mod bulk;
 mod claims;
 mod collect;
 mod commit;
@@ -68,6 +69,7 @@ pub use partitions::{Partition, PartitionId, Share, TableId};
 pub use storage::{Bytes, Direction, Durability, KeyRange};
 
 pub use across::{Fatality, Immortal, Step};
+pub use bulk::Chunks;
 pub use claims::Patience;
 pub use collect::Collected;
 pub use cuts::{Extent, Tile};
@@ -80,4 +82,7 @@ pub use store::{Measured, Options, Store};
 pub use timestamp::{HybridTimestamps, Timestamp, Timestamps};
 pub use transaction::{Committed, Transaction};
 pub use view::View;
-pub use writes::{KEY_BYTES_MAX, Savepoint, TRANSACTION_BYTES_MAX, TRANSACTION_WRITES_MAX};
+pub use writes::{
+    KEY_BYTES_MAX, Savepoint, TRANSACTION_BULK_BYTES_MAX, TRANSACTION_BYTES_MAX,
+    TRANSACTION_WRITES_MAX,
+};

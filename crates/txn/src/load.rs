@@ -24,11 +24,16 @@
 //! count the partitions again. That record also carries the commit's timestamp, so that no later one
 //! is below it.
 //!
+//! **When it is part of a transaction.** A transaction that has such rows in bulk and has written
+//! little else commits so too: what else it wrote is announced before the rows appear and written
+//! after ([`pending`]), and what it read is checked under the same lock.
+//!
 //! **When it is an ordinary transaction.** Few rows are written faster by the journal, and rows of
 //! several engines need the two steps of [`crate::across`]. Such a load has the limits of any
 //! transaction.
 
 mod look;
+mod pending;
 mod rows;
 mod stamps;
 
@@ -38,22 +43,24 @@ use std::time::Duration;
 
 use parking_lot::MutexGuard;
 use partitions::spaces::{META_SPACE, table_space};
-use partitions::{AccessKind, Counts, Delta, Map, Partition, TableId, counters_key};
-use storage::{Batch, Bytes, Durability, KeyRange, Pair};
+use partitions::{AccessKind, Delta, Map, Partition, TableId};
+use storage::{Bytes, Durability, KeyRange, Pair};
 
+use crate::commit::Request;
 use crate::engines::Slot;
 use crate::epochs::Expected;
 use crate::footprint::{Footprints, Touch};
 use crate::pages::Touched;
-use crate::plan::signed;
+use crate::plan::{Plan, signed};
 use crate::store::Sequencer;
 use crate::turns::Turn;
 use crate::view::bytes_of;
-use crate::writes::KEY_BYTES_MAX;
+use crate::writes::check_key;
 use crate::{Committed, Error, Result, Store, Timestamp};
 
 use look::Looked;
-use rows::Rows;
+use pending::Pending;
+pub(crate) use rows::Rows;
 pub(crate) use stamps::Stamps;
 
 /// How many rows one load may have.
@@ -75,11 +82,13 @@ const HEAT_KEYS: usize = 16;
 struct Load {
     table: TableId,
     expected: Expected,
-    rows: Rows,
+    rows: Arc<Rows>,
     /// From the first key to the last.
     range: KeyRange,
     slot: Arc<Slot>,
     map: Arc<Map>,
+    /// The rest of the transaction that it is part of.
+    beside: Option<Request>,
 }
 
 /// What a load brings to one partition.
@@ -97,6 +106,9 @@ struct Landing<'s> {
     load: &'s Load,
     sequencer: Turn<'s, Sequencer>,
     parts: Vec<Part>,
+    /// What is written when the rows are there: their counters, and what else the transaction does.
+    plan: Plan,
+    changed: Vec<(TableId, Bytes, Timestamp)>,
     at: Timestamp,
     /// Loads come down one at a time; commits do not mind.
     _alone: MutexGuard<'s, ()>,
@@ -131,7 +143,7 @@ impl Store {
             expected.add(table, epoch);
         }
         check_limits(&rows)?;
-        let mut rows = Rows::new(rows);
+        let rows = Arc::new(Rows::new(rows));
         if let Some(key) = rows.twice().cloned() {
             return Err(Error::RowTwice { table, key });
         }
@@ -143,15 +155,15 @@ impl Store {
             let load = Load {
                 table,
                 expected: expected.clone(),
-                rows,
+                rows: Arc::clone(&rows),
                 range,
                 slot,
                 map,
+                beside: None,
             };
             if let Some(committed) = self.ingest(&load)? {
                 return Ok(committed);
             }
-            rows = load.rows;
         }
         Err(busy("its partitions keep moving"))
     }
@@ -174,6 +186,55 @@ impl Store {
             return Ok(None);
         }
         Ok(Some((self.engines.get(engine)?, range)))
+    }
+
+    /// Whether rows can be loaded; an error if one of them is there already.
+    pub(crate) fn look_ahead(&self, table: TableId, rows: &Arc<Rows>) -> Result<bool> {
+        let map = self.directory.map(table)?;
+        let Some((slot, range)) = self.one_engine(&map, rows)? else {
+            return Ok(false);
+        };
+        let load = Load {
+            table,
+            expected: Expected::default(),
+            rows: Arc::clone(rows),
+            range,
+            slot,
+            map,
+            beside: None,
+        };
+        self.look(&load).map(|_| true)
+    }
+
+    /// Loads the rows that a transaction has in bulk and commits the rest of it, all in one.
+    pub(crate) fn load_beside(
+        &self,
+        table: TableId,
+        rows: Arc<Rows>,
+        request: Request,
+    ) -> Result<Committed> {
+        let expected = request.epochs.clone();
+        let mut beside = Some(request);
+        for _ in 0..ATTEMPTS_MAX {
+            let map = self.directory.map(table)?;
+            let Some((slot, range)) = self.one_engine(&map, &rows)? else {
+                break;
+            };
+            let mut load = Load {
+                table,
+                expected: expected.clone(),
+                rows: Arc::clone(&rows),
+                range,
+                slot,
+                map,
+                beside: beside.take(),
+            };
+            if let Some(committed) = self.ingest(&load)? {
+                return Ok(committed);
+            }
+            beside = load.beside.take();
+        }
+        Err(busy("its partitions keep moving"))
     }
 
     /// The load as an ordinary transaction.
@@ -221,7 +282,7 @@ impl Store {
             .pages
             .changed(&Touched::range(load.table, load.range.clone()));
         match (landing, appeared) {
-            (Some(Ok(Some(landing))), Ok(_)) => Ok(Some(landing.publish())),
+            (Some(Ok(Some(landing))), Ok(_)) => landing.publish().map(Some),
             (Some(Ok(Some(landing))), Err(error)) => Err(landing.fail(&error)),
             (Some(Ok(None)), _) => Ok(None),
             (Some(Err(error)), _) => Err(error),
@@ -246,10 +307,17 @@ impl Store {
         stamp: Timestamp,
     ) -> Result<Option<Landing<'s>>> {
         let alone = self.landing.lock();
-        let Some((sequencer, tombstones)) = self.look_again(load, looked)? else {
+        let Some((mut sequencer, tombstones)) = self.look_again(load, looked)? else {
             return Ok(None);
         };
         self.epochs.check(&load.expected)?;
+        let beside = match &load.beside {
+            Some(request) => self.changes_in(&mut sequencer, request, load.slot.id)?,
+            None => Some(Vec::new()),
+        };
+        let Some(beside) = beside else {
+            return Ok(None);
+        };
         let map = self.directory.map(load.table)?;
         let mut parts = if Arc::ptr_eq(&map, &load.map) {
             parts.to_vec()
@@ -257,19 +325,28 @@ impl Store {
             load.parts(&map)
         };
         let at = self.timestamps.next();
+        let mut plan = Plan::new(Arc::clone(&load.slot));
         for part in &mut parts {
             part.delta.commit = at.0;
             part.bury(&tombstones);
+            plan.count(&part.partition, &part.delta);
         }
-        let landing = Landing {
+        let mut changed = Vec::with_capacity(beside.len());
+        for (partition, change) in beside {
+            changed.push((change.table, change.key.clone(), at));
+            plan.add(&self.history, &partition, change, at);
+        }
+        let mut landing = Landing {
             store: self,
             load,
             sequencer,
             parts,
+            plan,
+            changed,
             at,
             _alone: alone,
         };
-        landing.write_counters(Counts::estimated)?;
+        landing.announce(stamp)?;
         self.stamps.add(stamp, at);
         Ok(Some(landing))
     }
@@ -316,19 +393,20 @@ impl Part {
 }
 
 impl Landing<'_> {
-    /// Puts down what the counters will be, as `form` has it.
-    fn write_counters(&self, form: impl Fn(&Counts) -> Counts) -> Result<()> {
-        let mut batch = Batch::new();
-        for Part {
-            partition, delta, ..
-        } in &self.parts
+    /// Puts down that the counters will have to be counted, unless what follows is written, and what
+    /// else the transaction does, so that a crash cannot separate it from the rows.
+    fn announce(&mut self, stamp: Timestamp) -> Result<()> {
+        let mut batch = self.plan.estimates();
+        if let Some((first, _)) = self.load.rows.first()
+            && !self.plan.batch.is_empty()
         {
-            let counts = form(&partition.counters.counts().plus(delta));
-            batch.put(
-                META_SPACE,
-                counters_key(partition.descriptor.id),
-                counts.encode(),
-            );
+            let pending = Pending {
+                table: self.load.table,
+                first: first.clone(),
+                operations: self.plan.batch.operations().to_vec(),
+            };
+            batch.put(META_SPACE, Pending::key(stamp), pending.encode());
+            self.plan.batch.remove(META_SPACE, Pending::key(stamp));
         }
         let slot = &self.load.slot;
         let written = slot.engine.write(batch, Durability::Buffered);
@@ -340,12 +418,16 @@ impl Landing<'_> {
         })
     }
 
-    /// The rows are there: lets snapshots see them.
-    fn publish(mut self) -> Committed {
-        // If this fails the engine is down, and the partitions are counted when it is back.
-        let _ = self.write_counters(Counts::clone);
-        for part in &self.parts {
-            part.partition.counters.apply(&part.delta);
+    /// The rows are there: writes the rest, and lets snapshots see all of it. Nothing needs to be
+    /// synced: the rows are, and from what was announced the rest can be made again.
+    fn publish(mut self) -> Result<Committed> {
+        let alone = self.plan.batch.is_empty();
+        let plan = std::mem::replace(&mut self.plan, Plan::new(Arc::clone(&self.load.slot)));
+        match plan.write(Durability::Buffered) {
+            Ok(graves) => self.sequencer.graveyard.add(graves),
+            // The engine is down, and the partitions are counted when it is back.
+            Err(_) if alone => {}
+            Err(failure) => return Err(self.fail_with(failure.cause)),
         }
         self.record();
         let Self {
@@ -360,19 +442,32 @@ impl Landing<'_> {
         let horizon = store.active.horizon();
         sequencer.recent.forget(horizon);
         store.forget_below(horizon);
+        store.spill();
         drop(sequencer);
+        if let Some(request) = &load.beside {
+            for part in &parts {
+                warm(load, part, |touch| {
+                    request.view.touch(&part.partition, touch)
+                });
+            }
+            let partitions = request.view.partitions();
+            return Ok(Committed { at, partitions });
+        }
         let mut footprints = Footprints::new(store.random.as_ref());
         for part in &parts {
-            warm(&mut footprints, load, part);
+            warm(load, part, |touch| footprints.add(&part.partition, touch));
         }
         let partitions = footprints.partitions();
         footprints.report(at.0, store.clock.now_us(), store.random.as_ref());
-        Committed { at, partitions }
+        Ok(Committed { at, partitions })
     }
 
     /// Nobody knows whether the rows are there.
-    fn fail(mut self, error: &storage::Error) -> Error {
-        let cause = error.to_string();
+    fn fail(self, error: &storage::Error) -> Error {
+        self.fail_with(error.to_string())
+    }
+
+    fn fail_with(mut self, cause: String) -> Error {
         self.load.slot.fail(self.at, &cause);
         self.record();
         Error::Unknown { at: self.at, cause }
@@ -383,11 +478,12 @@ impl Landing<'_> {
         let Load { table, range, .. } = self.load;
         let recent = &mut self.sequencer.recent;
         recent.record_load(*table, range.clone(), self.at);
+        recent.record_all(Some(std::mem::take(&mut self.changed)));
     }
 }
 
 /// Tells what a load did to a partition. A few keys, evenly spread, stand for all of them.
-fn warm(footprints: &mut Footprints, load: &Load, part: &Part) {
+fn warm(load: &Load, part: &Part, mut tell: impl FnMut(&Touch<'_>)) {
     let step = part.rows.len().div_ceil(HEAT_KEYS).max(1);
     for begin in part.rows.clone().step_by(step) {
         let rows = begin..part.rows.end.min(begin + step);
@@ -400,7 +496,7 @@ fn warm(footprints: &mut Footprints, load: &Load, part: &Part) {
             bytes: load.rows.bytes(rows),
             took: Duration::ZERO,
         };
-        footprints.add(&part.partition, &touch);
+        tell(&touch);
     }
 }
 
@@ -412,14 +508,7 @@ fn check_limits(rows: &[Pair]) -> Result<()> {
     check("rows", LOAD_ROWS_MAX, rows.len())?;
     let bytes = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
     check("bytes", LOAD_BYTES_MAX, bytes)?;
-    let wrong = |key: &Bytes| key.is_empty() || key.len() > KEY_BYTES_MAX;
-    match rows.iter().find(|(key, _)| wrong(key)) {
-        None => Ok(()),
-        Some((key, _)) => Err(Error::KeyLength {
-            limit: KEY_BYTES_MAX,
-            size: key.len(),
-        }),
-    }
+    rows.iter().try_for_each(|(key, _)| check_key(key))
 }
 
 fn busy(cause: &str) -> Error {

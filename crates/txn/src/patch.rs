@@ -47,7 +47,7 @@ impl Patching for NoPatching {
 pub(crate) fn edited(
     patching: &dyn Patching,
     table: TableId,
-    key: &Bytes,
+    key: &[u8],
     edit: Edit,
     under: impl FnOnce() -> Result<Option<Bytes>>,
 ) -> Result<Option<Bytes>> {
@@ -61,7 +61,7 @@ pub(crate) fn edited(
         let patched = patching.apply(table, row.as_deref(), &patch);
         row = Some(patched.map_err(|cause| Error::NotPatched {
             table,
-            key: key.clone(),
+            key: Bytes::copy_from_slice(key),
             cause,
         })?);
     }

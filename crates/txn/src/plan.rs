@@ -100,6 +100,26 @@ impl Plan {
             .put(table_space(table), key, Version { at, row }.encode());
     }
 
+    /// Adds what rows that come another way change in the counters of a partition.
+    pub(crate) fn count(&mut self, partition: &Arc<Partition>, more: &Delta) {
+        self.first.get_or_insert(Timestamp(more.commit));
+        let delta = self.delta(partition);
+        delta.rows += more.rows;
+        delta.bytes += more.bytes;
+        delta.tombstones += more.tombstones;
+        delta.commit = more.commit;
+    }
+
+    /// The counters that the changes lead to, to be counted again unless those are written.
+    pub(crate) fn estimates(&self) -> Batch {
+        let mut batch = Batch::new();
+        for (id, (partition, delta)) in &self.partitions {
+            let counts = partition.counters.counts().plus(delta).estimated();
+            batch.put(META_SPACE, counters_key(*id), counts.encode());
+        }
+        batch
+    }
+
     /// Adds the removal of a tombstone that nobody can see any more.
     pub(crate) fn bury(&mut self, partition: &Arc<Partition>, grave: &Grave) {
         let delta = self.delta(partition);

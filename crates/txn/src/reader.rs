@@ -37,16 +37,10 @@ impl Reader {
 
     /// The row under `key`: the transaction's own, or the one at its snapshot.
     pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
-        match self
-            .own
-            .get(&table)
-            .and_then(|rows| rows.get_key_value(key))
-        {
-            Some((key, own)) => {
+        match self.own.get(&table).and_then(|own| own.get(key)) {
+            Some(own) => {
                 let patching = self.view.store().patching.as_ref();
-                edited(patching, table, key, own.clone(), || {
-                    self.view.get(table, key)
-                })
+                edited(patching, table, key, own, || self.view.get(table, key))
             }
             None => self.view.get(table, key),
         }

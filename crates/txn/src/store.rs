@@ -195,6 +195,7 @@ impl Store {
             }
         }
         for slot in self.engines.all() {
+            self.finish_loads(&slot)?;
             self.adopt_intents(&mut sequencer, &slot)?;
         }
         for slot in self.engines.all() {
@@ -420,6 +421,7 @@ impl Store {
         let opened = self.timestamps.next();
         // In service only when all that is known of it is known.
         let slot = self.engines.prepare(engine, handle, opened)?;
+        self.finish_loads(&slot)?;
         self.reload_counters(&mut sequencer, &slot)?;
         self.adopt_intents(&mut sequencer, &slot)?;
         self.engines.put(&slot);

@@ -23,8 +23,8 @@ use crate::{Error, Result, Timestamp};
 /// A serializable transaction. Dropping it without [`Transaction::commit`] is a rollback.
 #[derive(Debug)]
 pub struct Transaction {
-    view: Arc<View>,
-    writes: Writes,
+    pub(crate) view: Arc<View>,
+    pub(crate) writes: Writes,
     epochs: Expected,
     /// The rows it claimed, if any.
     held: Option<Held>,
@@ -84,7 +84,7 @@ impl Transaction {
     /// so before have ended, and moves the snapshot forward to see what they wrote, if nothing else
     /// that was read changed meanwhile. An [`Error::Conflict`] means that something did.
     pub async fn claim(&mut self, table: TableId, key: &[u8]) -> Result<()> {
-        if self.writes.get(table, key).is_some() {
+        if self.has_whole(table, key) {
             return Ok(());
         }
         self.wait_for(table, key).await?;
@@ -93,13 +93,19 @@ impl Transaction {
 
     /// As [`Transaction::claim`], but an [`Error::Held`] instead of waiting.
     pub fn try_claim(&mut self, table: TableId, key: &[u8]) -> Result<()> {
-        if self.writes.get(table, key).is_some() {
+        if self.has_whole(table, key) {
             return Ok(());
         }
         match self.held().try_claim(table, key) {
             true => View::catch_up(&mut self.view, table, key),
             false => Err(held_by_another(table, key)),
         }
+    }
+
+    /// Whether what it wrote itself is all there is to know about a row.
+    fn has_whole(&self, table: TableId, key: &[u8]) -> bool {
+        let own = self.writes.get(table, key);
+        own.is_some_and(|edit| !matches!(edit, Edit::Patch(_)))
     }
 
     /// Says that this transaction is going to look for rows whose keys begin so, and to write one if
@@ -154,7 +160,7 @@ impl Transaction {
     /// Changes part of a row, or makes one: [`crate::Options::patching`] applies the patch to what is
     /// there when the commit has its turn. Reads nothing and so never conflicts.
     pub fn patch(&mut self, table: TableId, key: Bytes, patch: Bytes) -> Result<()> {
-        let edit = match self.writes.get(table, &key).cloned() {
+        let edit = match self.writes.get(table, &key) {
             None => Edit::Patch(vec![patch]),
             Some(Edit::Patch(mut patches)) => {
                 patches.push(patch);
@@ -198,16 +204,16 @@ impl Transaction {
 
     /// Commits: everything, or nothing and an error. A [`Error::Conflict`] means that another
     /// transaction changed what this one read; run it again.
-    pub fn commit(self, durability: Durability) -> Result<Committed> {
-        let Some(ready) = self.make_ready(durability)? else {
-            return Ok(self.committed_nothing());
-        };
-        let store = self.view.store();
+    pub fn commit(mut self, durability: Durability) -> Result<Committed> {
+        if let Some(committed) = self.commit_apart(durability)? {
+            return Ok(committed);
+        }
         let Ready {
             request,
             bytes,
             touched,
-        } = ready;
+        } = self.get_ready(durability)?;
+        let store = self.view.store();
         let outcome = store
             .queue
             .submit(request, bytes, |group| store.commit_group(group));
@@ -215,16 +221,16 @@ impl Transaction {
     }
 
     /// As [`Transaction::commit`], for a task that must not hold up its thread.
-    pub async fn commit_later(self, durability: Durability) -> Result<Committed> {
-        let Some(ready) = self.make_ready(durability)? else {
-            return Ok(self.committed_nothing());
-        };
-        let store = self.view.store();
+    pub async fn commit_later(mut self, durability: Durability) -> Result<Committed> {
+        if let Some(committed) = self.commit_apart(durability)? {
+            return Ok(committed);
+        }
         let Ready {
             request,
             bytes,
             touched,
-        } = ready;
+        } = self.get_ready(durability)?;
+        let store = self.view.store();
         let pending = store
             .queue
             .enqueue(request, bytes, |group| store.commit_group(group));
@@ -232,16 +238,26 @@ impl Transaction {
         self.conclude(outcome, &touched)
     }
 
-    /// What goes in line, unless nothing was written.
-    fn make_ready(&self, durability: Durability) -> Result<Option<Ready>> {
-        let reads = self.view.end();
+    /// Commits what need not stand in line: nothing, or rows in bulk.
+    fn commit_apart(&mut self, durability: Durability) -> Result<Option<Committed>> {
         if self.writes.is_empty() {
-            return Ok(None);
+            self.view.end();
+            return Ok(Some(Committed {
+                at: self.view.at(),
+                partitions: self.view.partitions(),
+            }));
         }
+        self.commit_bulk(durability)
+    }
+
+    /// What goes in line. The writes are handed over: there may be very many.
+    pub(crate) fn get_ready(&mut self, durability: Durability) -> Result<Ready> {
+        let reads = self.view.end();
         // Also here, because a table that was replaced cannot even be looked up.
         self.view.store().epochs.check(&self.epochs)?;
-        let bytes = self.writes.bytes();
-        let (writes, touched) = look_up(&self.view, &self.writes, &reads)?;
+        let writes = std::mem::take(&mut self.writes);
+        let bytes = writes.bytes();
+        let (writes, touched) = look_up(&self.view, writes, &reads)?;
         let request = Request {
             view: Arc::clone(&self.view),
             reads,
@@ -249,21 +265,14 @@ impl Transaction {
             epochs: self.epochs.clone(),
             durability,
         };
-        Ok(Some(Ready {
+        Ok(Ready {
             request,
             bytes,
             touched,
-        }))
+        })
     }
 
-    fn committed_nothing(&self) -> Committed {
-        Committed {
-            at: self.view.at(),
-            partitions: self.view.partitions(),
-        }
-    }
-
-    fn conclude(
+    pub(crate) fn conclude(
         &self,
         outcome: Option<Result<Timestamp>>,
         touched: &[Written],
@@ -291,15 +300,15 @@ fn held_by_another(table: TableId, key: &[u8]) -> Error {
 }
 
 /// A transaction that is ready to go in line.
-struct Ready {
-    request: Request,
+pub(crate) struct Ready {
+    pub(crate) request: Request,
     bytes: usize,
-    touched: Vec<Written>,
+    pub(crate) touched: Vec<Written>,
 }
 
 /// What was written to one partition, as the heat sees it: all of it at once, or key by key in a
 /// transaction that is looked at closely.
-struct Written {
+pub(crate) struct Written {
     partition: Arc<Partition>,
     key: Bytes,
     rows: u64,
@@ -329,12 +338,12 @@ impl Written {
 
 /// Looks up what each write replaces, here and in parallel with other transactions, so that the
 /// leader of the group has little to do.
-fn look_up(view: &View, writes: &Writes, reads: &Reads) -> Result<(Vec<Write>, Vec<Written>)> {
+fn look_up(view: &View, writes: Writes, reads: &Reads) -> Result<(Vec<Write>, Vec<Written>)> {
     let store = view.store();
     let mut place: Option<(TableId, Arc<Map>)> = None;
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(writes.len());
     let mut touched: Vec<Written> = Vec::new();
-    for (table, key, edit) in writes.rows() {
+    for (table, key, edit) in writes.into_edits() {
         // Rows come by table.
         let map = match &mut place {
             Some((known, map)) if *known == table => map,
@@ -409,7 +418,7 @@ mod tests {
         let mut late = store.begin();
         late.put(table, "a".into(), "late".into()).unwrap();
         late.expect_epoch(table, 0);
-        let ready = late.make_ready(Durability::Synced).unwrap().unwrap();
+        let ready = late.get_ready(Durability::Synced).unwrap();
         store.set_epoch(table, 1);
         let outcomes = store.commit_group(vec![ready.request]);
         assert!(matches!(outcomes[..], [Err(Error::Altered { .. })]));

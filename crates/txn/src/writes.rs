@@ -7,6 +7,7 @@ use std::sync::Arc;
 use partitions::TableId;
 use storage::{Bytes, ENGINE_KEY_BYTES_MAX, KeyRange};
 
+use crate::load::Rows;
 use crate::{Error, Result};
 
 /// How many rows one transaction may write.
@@ -14,6 +15,14 @@ pub const TRANSACTION_WRITES_MAX: usize = 1 << 20;
 
 /// How many bytes of keys and rows one transaction may write.
 pub const TRANSACTION_BYTES_MAX: usize = 256 << 20;
+
+/// How many bytes of keys and rows a transaction may have besides, of tables that it fills in bulk.
+pub const TRANSACTION_BULK_BYTES_MAX: usize = 512 << 20;
+
+/// How many rows may be written besides those in bulk that go past the journal, and how many bytes:
+/// they go through it twice.
+const BESIDE_BULK_ROWS_MAX: usize = 1 << 16;
+const BESIDE_BULK_BYTES_MAX: usize = 16 << 20;
 
 /// How long a key may be: what engines store, less the table number and timestamp that history and
 /// intents put around it.
@@ -44,7 +53,32 @@ impl Edit {
 }
 
 /// What a transaction does to rows, by table and key.
-pub(crate) type Tables = BTreeMap<TableId, BTreeMap<Bytes, Edit>>;
+pub(crate) type Tables = BTreeMap<TableId, Own>;
+
+/// What a transaction does to one table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Own {
+    edits: BTreeMap<Bytes, Edit>,
+    /// New rows that came in one piece and stay so, under the edits.
+    bulk: Option<Arc<Rows>>,
+}
+
+impl Own {
+    /// What is to become of a row, if this transaction does anything to it.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Edit> {
+        let edit = self.edits.get(key).cloned();
+        edit.or_else(|| self.bulk.as_ref()?.find(key).cloned().map(Edit::Put))
+    }
+
+    fn edits_in(&self, range: &KeyRange) -> impl Iterator<Item = (&Bytes, &Edit)> {
+        let upper = range
+            .upper
+            .as_ref()
+            .map_or(Bound::Unbounded, Bound::Excluded);
+        self.edits
+            .range::<Bytes, _>((Bound::Included(&range.lower), upper))
+    }
+}
 
 /// The writes of a transaction.
 #[derive(Debug, Default)]
@@ -57,6 +91,7 @@ pub(crate) struct Writes {
     next_savepoint: u64,
     count: usize,
     bytes: usize,
+    bulk_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -68,12 +103,7 @@ struct Undo {
 
 impl Writes {
     pub(crate) fn set(&mut self, table: TableId, key: Bytes, edit: Edit) -> Result<()> {
-        if key.is_empty() || key.len() > KEY_BYTES_MAX {
-            return Err(Error::KeyLength {
-                limit: KEY_BYTES_MAX,
-                size: key.len(),
-            });
-        }
+        check_key(&key)?;
         let size = cost(&key, &edit);
         check("written bytes", TRANSACTION_BYTES_MAX, self.bytes + size)?;
         check("written rows", TRANSACTION_WRITES_MAX, self.count + 1)?;
@@ -86,7 +116,8 @@ impl Writes {
 
     fn replace(&mut self, table: TableId, key: Bytes, edit: Option<Edit>) -> Option<Edit> {
         // Copied only while a reader of an earlier statement is still at work.
-        let rows = Arc::make_mut(&mut self.tables).entry(table).or_default();
+        let tables = Arc::make_mut(&mut self.tables);
+        let rows = &mut tables.entry(table).or_default().edits;
         let added = edit.as_ref().map_or(0, |edit| cost(&key, edit));
         let one = usize::from(edit.is_some());
         let before = match edit {
@@ -100,8 +131,84 @@ impl Writes {
     }
 
     /// What is to become of a row, if this transaction does anything to it.
-    pub(crate) fn get(&self, table: TableId, key: &[u8]) -> Option<&Edit> {
+    pub(crate) fn get(&self, table: TableId, key: &[u8]) -> Option<Edit> {
         self.tables.get(&table)?.get(key)
+    }
+
+    /// Whether new rows can be added in bulk: nothing else was done to them, and nobody may want to
+    /// take back only them.
+    pub(crate) fn takes_bulk(&self, table: TableId, rows: &Rows) -> bool {
+        let untouched = |own: &Own| own.edits.keys().all(|key| rows.find(key).is_none());
+        self.savepoints.is_empty() && self.tables.get(&table).is_none_or(untouched)
+    }
+
+    /// Adds new rows in bulk.
+    pub(crate) fn add_bulk(&mut self, table: TableId, rows: Rows) -> Result<()> {
+        let size = self.bulk_bytes + rows.pair_bytes();
+        check("bytes in bulk", TRANSACTION_BULK_BYTES_MAX, size)?;
+        let own = Arc::make_mut(&mut self.tables).entry(table).or_default();
+        if let Some(before) = &own.bulk {
+            let mut keys = rows.iter(0..rows.len()).map(|(key, _)| key);
+            if let Some(key) = keys.find(|key| before.find(key).is_some()).cloned() {
+                return Err(Error::RowExists { table, key });
+            }
+        }
+        let all = match own.bulk.take() {
+            None => rows,
+            Some(before) => {
+                let mut pairs = Arc::unwrap_or_clone(before).into_pairs();
+                pairs.extend(rows.into_pairs());
+                Rows::new(pairs)
+            }
+        };
+        own.bulk = Some(Arc::new(all));
+        self.bulk_bytes = size;
+        Ok(())
+    }
+
+    pub(crate) fn has_bulk(&self) -> bool {
+        self.bulk_bytes > 0
+    }
+
+    /// Takes out the bulk of one table, if that is nearly all that was written and no edit touches
+    /// it. All other writes are edits then.
+    pub(crate) fn take_bulk(&mut self) -> Option<(TableId, Arc<Rows>)> {
+        let small = self.count <= BESIDE_BULK_ROWS_MAX && self.bytes <= BESIDE_BULK_BYTES_MAX;
+        let mut with_bulk = self.tables.iter().filter(|(_, own)| own.bulk.is_some());
+        let (Some((table, own)), None) = (with_bulk.next(), with_bulk.next()) else {
+            return None;
+        };
+        let bulk = own.bulk.as_ref()?;
+        if !small || own.edits.keys().any(|key| bulk.find(key).is_some()) {
+            return None;
+        }
+        let (table, bulk) = (*table, Arc::clone(bulk));
+        if let Some(own) = Arc::make_mut(&mut self.tables).get_mut(&table) {
+            own.bulk = None;
+        }
+        self.bulk_bytes = 0;
+        Some((table, bulk))
+    }
+
+    /// Makes edits of all rows in bulk. `check` is asked about each of them first.
+    pub(crate) fn dissolve(&mut self, check: impl Fn(TableId, &Bytes) -> Result<()>) -> Result<()> {
+        let mut bulks = Vec::new();
+        if self.bulk_bytes > 0 {
+            for (table, own) in Arc::make_mut(&mut self.tables) {
+                bulks.extend(own.bulk.take().map(|bulk| (*table, bulk)));
+            }
+        }
+        self.bulk_bytes = 0;
+        for (table, bulk) in bulks {
+            for (key, row) in bulk.iter(0..bulk.len()) {
+                check(table, key)?;
+                let own = self.tables.get(&table);
+                if own.is_none_or(|own| !own.edits.contains_key(key)) {
+                    self.set(table, key.clone(), Edit::Put(row.clone()))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The writes so far; later ones do not show in it.
@@ -137,38 +244,66 @@ impl Writes {
         self.bytes
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+    /// How many edits there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
-    /// All writes, by table and key.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (TableId, Bytes, Edit)> {
-        self.tables.iter().flat_map(|(table, keys)| {
-            keys.iter()
-                .map(|(key, row)| (*table, key.clone(), row.clone()))
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0 && self.bulk_bytes == 0
+    }
+
+    /// All edits, by table and key. What is in bulk is not among them.
+    pub(crate) fn into_edits(self) -> impl Iterator<Item = (TableId, Bytes, Edit)> {
+        let tables = Arc::unwrap_or_clone(self.tables);
+        tables.into_iter().flat_map(|(table, own)| {
+            let edits = own.edits.into_iter();
+            edits.map(move |(key, edit)| (table, key, edit))
         })
     }
 }
 
 /// The writes in a range of one table, in key order.
 pub(crate) fn writes_in(tables: &Tables, table: TableId, range: &KeyRange) -> Vec<(Bytes, Edit)> {
-    let Some(rows) = tables.get(&table) else {
+    let Some(own) = tables.get(&table).filter(|_| !range.is_empty()) else {
         return Vec::new();
     };
-    if range.is_empty() {
-        return Vec::new();
+    let edits = own.edits_in(range);
+    let Some(bulk) = &own.bulk else {
+        return edits
+            .map(|(key, edit)| (key.clone(), edit.clone()))
+            .collect();
+    };
+    let mut edits = edits.peekable();
+    let mut all = Vec::new();
+    let mut push = |(key, edit): (&Bytes, &Edit)| all.push((key.clone(), edit.clone()));
+    for (key, row) in bulk.within(range) {
+        while let Some(edit) = edits.next_if(|(edited, _)| *edited < key) {
+            push(edit);
+        }
+        match edits.next_if(|(edited, _)| *edited == key) {
+            Some(edit) => push(edit),
+            None => push((key, &Edit::Put(row.clone()))),
+        }
     }
-    let upper = range
-        .upper
-        .as_ref()
-        .map_or(Bound::Unbounded, Bound::Excluded);
-    rows.range::<Bytes, _>((Bound::Included(&range.lower), upper))
-        .map(|(key, row)| (key.clone(), row.clone()))
-        .collect()
+    edits.for_each(push);
+    all
 }
 
 fn cost(key: &Bytes, edit: &Edit) -> usize {
     key.len() + edit.bytes()
+}
+
+/// An error unless engines store such a key.
+pub(crate) fn check_key(key: &Bytes) -> Result<()> {
+    let size = key.len();
+    match size {
+        1..=KEY_BYTES_MAX => Ok(()),
+        _ => Err(Error::KeyLength {
+            limit: KEY_BYTES_MAX,
+            size,
+        }),
+    }
 }
 
 /// An error when `size` is past `limit`.

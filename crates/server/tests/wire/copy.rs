@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::pin::pin;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::{SinkExt, TryStreamExt};
@@ -83,6 +84,60 @@ async fn a_driver_copies_text_and_csv() {
         send(&client, "COPY boats FROM STDIN", &[]).await.unwrap(),
         0
     );
+}
+
+#[tokio::test]
+async fn many_rows_in_a_transaction_are_all_there_or_none() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    client.batch_execute(CREATE).await.unwrap();
+    client
+        .batch_execute("CREATE TABLE loads (id Int64 NOT NULL, PRIMARY KEY (id))")
+        .await
+        .unwrap();
+    let lines = |from: i64| -> String {
+        let rows = from..from + 12_000;
+        rows.map(|id| format!("{id}\tboat\t1\n")).collect()
+    };
+    let (first, second) = (lines(0), lines(20_000));
+    let copy = "COPY boats FROM STDIN";
+    let counts = async |client: &Client| {
+        let query = "SELECT (SELECT count(*) FROM boats), (SELECT count(*) FROM loads)";
+        let row = client.query_one(query, &[]).await.unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1))
+    };
+    client
+        .batch_execute("BEGIN; TRUNCATE boats; INSERT INTO loads VALUES (1)")
+        .await
+        .unwrap();
+    assert_eq!(send(&client, copy, &[&first]).await.unwrap(), 12_000);
+    assert_eq!(counts(&client).await, (12_000, 1));
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(counts(&client).await, (0, 0));
+
+    client
+        .batch_execute("BEGIN; INSERT INTO loads VALUES (1)")
+        .await
+        .unwrap();
+    send(&client, copy, &[&first]).await.unwrap();
+    let other = server.connect().await;
+    assert_eq!(counts(&other).await, (0, 0));
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(counts(&other).await, (12_000, 1));
+
+    // Rows of the copy change in the same transaction.
+    client.batch_execute("BEGIN").await.unwrap();
+    send(&client, copy, &[&second]).await.unwrap();
+    client
+        .batch_execute("DELETE FROM boats WHERE id >= 21000; COMMIT")
+        .await
+        .unwrap();
+    assert_eq!(counts(&other).await, (13_000, 1));
+
+    client.batch_execute("BEGIN").await.unwrap();
+    let error = send(&client, copy, &[&lines(5_000)]).await.unwrap_err();
+    assert_eq!(refusal(&error).0, "23505");
 }
 
 #[tokio::test]
@@ -440,4 +495,41 @@ async fn a_copy_is_there_as_a_whole_or_not_at_all_after_kill_9() {
     let pieces = boats(3, 2_500);
     let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     assert_eq!(send(&client, copy, &pieces).await.unwrap(), 2_500);
+}
+
+#[tokio::test]
+async fn a_copy_and_the_rest_of_its_transaction_stay_together_after_kill_9() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    client.batch_execute(CREATE).await.unwrap();
+    client
+        .batch_execute("CREATE TABLE loads (id Int64 NOT NULL, PRIMARY KEY (id))")
+        .await
+        .unwrap();
+    drop((client, server));
+    // The commit is cut off earlier and later.
+    for number in 0..5_u32 {
+        let server = Server::start(data.path(), &[]);
+        let client = server.connect().await;
+        let begin = format!("BEGIN; INSERT INTO loads VALUES ({number})");
+        client.batch_execute(&begin).await.unwrap();
+        let pieces = boats(number.into(), 12_000);
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        send(&client, "COPY boats FROM STDIN", &pieces)
+            .await
+            .unwrap();
+        let patience = Duration::from_millis(40) * number;
+        let committed = tokio::time::timeout(patience, client.batch_execute("COMMIT")).await;
+        server.kill();
+
+        let server = Server::start(data.path(), &[]);
+        let client = server.connect().await;
+        let text = "SELECT (SELECT count(*) FROM boats), (SELECT count(*) FROM loads), \
+            (SELECT count(*) FROM loads WHERE id = $1)";
+        let row = client.query_one(text, &[&i64::from(number)]).await.unwrap();
+        let [rows, commits, this]: [i64; 3] = [row.get(0), row.get(1), row.get(2)];
+        assert_eq!(rows, 12_000 * commits, "of copy {number}");
+        assert!(this == 1 || committed.is_err(), "of copy {number}");
+    }
 }

@@ -197,7 +197,7 @@ impl InsertPlan {
                     let values = scalars.iter().map(|scalar| scalar.value(given));
                     new.push(self.new_row(values.collect::<Result<_>>()?, given)?);
                 }
-                if self.mode == Mode::Insert && new.len() <= CLAIMED_ROWS_MAX {
+                if self.reads_first() && new.len() <= CLAIMED_ROWS_MAX {
                     self.claim(transaction, &new).await?;
                 }
                 for row in new {

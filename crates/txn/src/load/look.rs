@@ -100,7 +100,7 @@ impl Store {
                 let changed = recent.keys_changed_in(load.table, &load.range, since);
                 let ours = changed
                     .map(|(key, _)| key)
-                    .filter(|key| load.rows.contains(key));
+                    .filter(|key| load.rows.find(key).is_some());
                 let mut doubtful: BTreeSet<Bytes> = ours.cloned().collect();
                 doubtful.extend(looked.tombstones);
                 let tombstones = self.look_at(load, doubtful)?;

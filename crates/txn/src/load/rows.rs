@@ -18,7 +18,7 @@
 use std::ops::Range;
 
 use bytes::BytesMut;
-use storage::{Bytes, Pair};
+use storage::{Bytes, KeyRange, Pair};
 
 use crate::Timestamp;
 use crate::version::Version;
@@ -34,8 +34,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 const FETCHED_ROWS: usize = 32;
 
 /// Rows in ascending order of their keys.
-#[derive(Debug)]
-pub(super) struct Rows {
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
     pairs: Vec<Pair>,
     /// The places of the rows in the order of their keys, unless they lie in that order.
     order: Option<Vec<u32>>,
@@ -44,7 +44,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Sorts fewer than 2^32 rows.
-    pub(super) fn new(pairs: Vec<Pair>) -> Self {
+    pub(crate) fn new(pairs: Vec<Pair>) -> Self {
         if pairs.is_sorted_by(|(one, _), (two, _)| one < two) {
             return Self {
                 pairs,
@@ -75,19 +75,19 @@ impl Rows {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    pub(super) fn first(&self) -> Option<&Pair> {
+    pub(crate) fn first(&self) -> Option<&Pair> {
         self.get(0)
     }
 
-    pub(super) fn last(&self) -> Option<&Pair> {
+    pub(crate) fn last(&self) -> Option<&Pair> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<&Pair> {
+    pub(crate) fn get(&self, index: usize) -> Option<&Pair> {
         match &self.order {
             None => self.pairs.get(index),
             Some(order) => at(&self.pairs, *order.get(index)?),
@@ -95,12 +95,12 @@ impl Rows {
     }
 
     /// The rows of a range of indexes, in the order of their keys.
-    pub(super) fn iter(&self, range: Range<usize>) -> impl Iterator<Item = &Pair> {
+    pub(crate) fn iter(&self, range: Range<usize>) -> impl Iterator<Item = &Pair> {
         range.map_while(|index| self.get(index))
     }
 
     /// How many rows of a range come before `key`, counted from the first of all.
-    pub(super) fn count_below(&self, key: &[u8], within: Range<usize>) -> usize {
+    pub(crate) fn count_below(&self, key: &[u8], within: Range<usize>) -> usize {
         let Range { mut start, mut end } = within;
         while start < end {
             let middle = start.midpoint(end);
@@ -112,24 +112,48 @@ impl Rows {
         start
     }
 
-    pub(super) fn contains(&self, key: &[u8]) -> bool {
+    /// The row under a key.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<&Bytes> {
         let place = self.count_below(key, 0..self.len());
-        self.get(place).is_some_and(|(one, _)| one == key)
+        let found = self.get(place).filter(|(one, _)| one == key);
+        found.map(|(_, row)| row)
+    }
+
+    /// The rows in a range, in the order of their keys.
+    pub(crate) fn within(&self, range: &KeyRange) -> impl Iterator<Item = &Pair> {
+        let end = match &range.upper {
+            Some(upper) => self.count_below(upper, 0..self.len()),
+            None => self.len(),
+        };
+        self.iter(self.count_below(&range.lower, 0..end)..end)
+    }
+
+    /// The rows as they came.
+    pub(crate) fn into_pairs(self) -> Vec<Pair> {
+        self.pairs
     }
 
     /// A key that two rows share.
-    pub(super) fn twice(&self) -> Option<&Bytes> {
+    pub(crate) fn twice(&self) -> Option<&Bytes> {
         self.twice.as_ref()
     }
 
+    /// The bytes of all keys and rows.
+    pub(crate) fn pair_bytes(&self) -> usize {
+        let pairs = self.pairs.iter();
+        pairs.map(|(key, row)| key.len() + row.len()).sum()
+    }
+
     /// What rows count for in bytes.
-    pub(super) fn bytes(&self, range: Range<usize>) -> u64 {
+    pub(crate) fn bytes(&self, range: Range<usize>) -> u64 {
         let rows = self.iter(range);
         rows.map(|(key, row)| bytes_of(key, row)).sum()
     }
 
-    /// The rows as an engine stores them.
-    pub(super) fn versions(&self, stamp: Timestamp) -> impl Iterator<Item = Pair> {
+    /// The rows as an engine stores them. Engines keep a key here and there for long, and with it the
+    /// piece of memory that it lies in: no rows lie in those.
+    pub(crate) fn versions(&self, stamp: Timestamp) -> impl Iterator<Item = Pair> {
+        let mut keys = BytesMut::with_capacity(CHUNK_BYTES);
         let mut chunk = BytesMut::with_capacity(CHUNK_BYTES);
         let mut fetched = 0;
         let rows = self.iter(0..self.len()).enumerate();
@@ -137,8 +161,8 @@ impl Rows {
             if index == fetched {
                 fetched = self.fetch(index);
             }
-            chunk.extend_from_slice(key);
-            let key = chunk.split().freeze();
+            keys.extend_from_slice(key);
+            let key = keys.split().freeze();
             Version::put_row(&mut chunk, stamp, row);
             (key, chunk.split().freeze())
         })
@@ -146,7 +170,7 @@ impl Rows {
 
     /// Makes the processor fetch the next rows, which lie all over the memory, side by side. One by
     /// one, as they are used, it would wait for each. Answers with the first that was not fetched.
-    pub(super) fn fetch(&self, next: usize) -> usize {
+    pub(crate) fn fetch(&self, next: usize) -> usize {
         if self.order.is_none() {
             return usize::MAX;
         }
