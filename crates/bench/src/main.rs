@@ -1,6 +1,7 @@
 //! Side-by-side measurements with peers: `bench NAME`, and without a name the list of them.
 
 mod error;
+mod even_keys;
 mod ground;
 mod measure;
 mod sql;
@@ -17,6 +18,11 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench {
+        name: "even-keys",
+        about: even_keys::ABOUT,
+        run: even_keys::run,
+    },
     Bench {
         name: "ground",
         about: ground::ABOUT,

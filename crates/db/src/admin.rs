@@ -6,7 +6,7 @@ use sql::Table;
 use storage::EngineId;
 use txn::{Collected, PartitionId, Share, TableId};
 
-use crate::background::EXPIRE_ROWS_MAX;
+use crate::background::{EXPIRE_ROWS_MAX, MOVE_ROWS_MAX};
 use crate::{Database, Error, Result};
 
 /// One partition of a table, now.
@@ -138,6 +138,11 @@ impl Database {
     /// is swept once a minute at most.
     pub fn expire(&self) -> Result<usize> {
         Ok(self.executor().expire(EXPIRE_ROWS_MAX)?)
+    }
+
+    /// One short round of moving rows of tables whose bucket_count changed; answers how many it moved.
+    pub fn move_rows(&self) -> Result<usize> {
+        Ok(self.executor().move_rows(MOVE_ROWS_MAX)?)
     }
 
     /// The engines that failed and have to be opened again.

@@ -17,6 +17,9 @@ const ROUNDS_MAX: usize = 64;
 /// How many rows a round looks at to see whether their time is over.
 pub(crate) const EXPIRE_ROWS_MAX: usize = 8192;
 
+/// How many rows a round looks at to see whether they lie in the right bucket.
+pub(crate) const MOVE_ROWS_MAX: usize = 16_384;
+
 /// How long the committer waits for work before it looks whether to stop.
 const STAND_BY: Duration = Duration::from_millis(200);
 
@@ -64,6 +67,7 @@ impl Background {
                 // What fails is tried again in the next round.
                 let _ = swept.expire(EXPIRE_ROWS_MAX);
                 let _ = kept.warm_up();
+                let _ = swept.move_rows(MOVE_ROWS_MAX);
             }
         });
         let (driven, seen) = (Arc::clone(store), Arc::clone(&stop));

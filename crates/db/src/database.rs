@@ -167,14 +167,16 @@ impl Database {
         rows: impl IntoIterator<Item = impl AsRef<[keys::Value]>>,
     ) -> Result<Committed> {
         let schema = table.schema();
-        if !schema.indexes().is_empty() {
+        if !schema.writes_unseen() {
             let mut transaction = self.begin();
             for row in rows {
                 transaction.insert(table, row.as_ref())?;
             }
             return transaction.commit();
         }
-        let encoded = rows.into_iter().map(|row| schema.encode(row.as_ref()));
+        let encoded = rows
+            .into_iter()
+            .map(|row| schema.encode(&schema.complete(row.as_ref())?));
         let rows = encoded.collect::<sql::Result<Vec<_>>>()?;
         Ok(self.store.load_in_epoch(table.id(), table.epoch(), rows)?)
     }

@@ -20,6 +20,7 @@
 
 mod copy;
 mod cursors;
+mod define;
 mod error;
 mod explain;
 mod instant;
@@ -29,7 +30,7 @@ mod settings;
 mod statements;
 mod time;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use keys::{Type, Value};
@@ -125,6 +126,8 @@ pub struct Session {
     transaction: Option<Open>,
     settings: Settings,
     notices: Vec<Notice>,
+    /// Statements that it was found out of whether they read everything.
+    looked_at: HashSet<u64>,
     /// What PREPARE made, by name.
     named: BTreeMap<String, Prepared>,
     deallocated: Vec<String>,
@@ -158,6 +161,7 @@ impl Session {
             transaction: None,
             settings: Settings::default(),
             notices: Vec::new(),
+            looked_at: HashSet::new(),
             named: BTreeMap::new(),
             deallocated: Vec::new(),
             cursors: BTreeMap::new(),
@@ -412,28 +416,19 @@ impl Session {
         {
             return Err(SessionError::ReadOnly.into());
         }
-        if Executor::is_definition(statement) {
-            self.end_block().await?;
-            self.notice_skipped(&statement.kind);
-            // Emptying a table can be taken back, as a deletion of all its rows.
-            let deletes = matches!(statement.kind, Asks::Truncate(_));
-            match &self.transaction {
-                None => return Ok(Box::pin(executor.define(statement)).await?.into()),
-                Some(_) if deletes => {}
-                // What it wrote may be about a table that would change under it.
-                Some(open) if open.inner.has_written() => {
-                    return Err(SessionError::Definition.into());
-                }
-                Some(_) => {
-                    let answer = Box::pin(executor.define(statement)).await?;
-                    self.warn("01000", "tables changed at once: ROLLBACK does not undo it");
-                    return Ok(answer.into());
-                }
-            }
+        if Executor::is_definition(statement)
+            && let Some(reply) = Box::pin(self.define(statement)).await?
+        {
+            return Ok(reply);
         }
         let fast = self.settings.often().fast_path;
         let patience = self.patience();
         let is_query = matches!(statement.kind, Asks::Query(_));
+        if prepared.may_read_all() {
+            let reader = database.store.view().reader();
+            let work = self.notice_whole_reads(&reader, prepared, parameters);
+            Box::pin(work).await;
+        }
         if let Some(open) = &mut self.transaction {
             if open.read_only && (!is_query || locks(&statement.kind)) {
                 return Err(SessionError::ReadOnly.into());
@@ -442,7 +437,9 @@ impl Session {
             let prepared = fresh.as_ref().unwrap_or(prepared);
             open.inner.set_patience(patience);
             let answer = executor.run(&mut open.inner, prepared, parameters, fast);
-            return reply(answer.await?, statement).await;
+            let answer = answer.await?;
+            self.notice_warnings();
+            return reply(answer, statement).await;
         }
         if is_query {
             let reader = database.store.view().reader();
@@ -458,6 +455,7 @@ impl Session {
         let answer = executor
             .run(&mut transaction, prepared, parameters, fast)
             .await?;
+        self.notice_warnings();
         self.finish(transaction).await?;
         Ok(answer.into())
     }

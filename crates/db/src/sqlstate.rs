@@ -140,7 +140,8 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::ValueType { .. } => "42804",
         sql::Error::NullValue { .. } => "23502",
         sql::Error::TooLong { .. } => "22001",
-        sql::Error::IdentityValue { .. } => "428C9",
+        sql::Error::IdentityValue { .. } | sql::Error::GeneratedValue { .. } => "428C9",
+        sql::Error::Generated { .. } => "42P17",
         sql::Error::RowExists { .. }
         | sql::Error::NotUnique { .. }
         | sql::Error::Duplicates { .. } => "23505",

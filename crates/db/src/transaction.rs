@@ -46,25 +46,26 @@ impl Transaction {
     /// Writes a new row; an error if there is one with its key. Reads, and so may conflict.
     pub fn insert(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
         self.inner.expect_epoch(table.id(), table.epoch());
-        Ok(sql::insert_row(&mut self.inner, table, row)?)
+        let row = table.schema().complete(row)?;
+        Ok(sql::insert_row(&mut self.inner, table, &row)?)
     }
 
     /// Writes a whole row, whether or not there is one with its key. Reads nothing and never
     /// conflicts, unless the table has indexes: then the old row tells which entries go.
     pub fn replace(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
         let schema = table.schema();
-        let (key, bytes) = schema.encode(row)?;
+        let row = schema.complete(row)?;
+        let (key, bytes) = schema.encode(&row)?;
         self.inner.expect_epoch(table.id(), table.epoch());
-        if schema.indexes().is_empty() {
+        if schema.writes_unseen() {
             return Ok(self.inner.put(table.id(), key, bytes)?);
         }
-        let old = self.inner.get(table.id(), &key)?;
-        let old = old.map(|bytes| schema.decode(&key, &bytes)).transpose()?;
+        let old = sql::find_row(&self.inner, table, &row)?;
         Ok(sql::replace_row(
             &mut self.inner,
             table,
             old.as_deref(),
-            row,
+            &row,
         )?)
     }
 

@@ -10,7 +10,7 @@ use txn::{KeyRange, PartitionId, Reader, TableId};
 
 use crate::conditions::Conditions;
 use crate::index::IndexTable;
-use crate::{Result, Table};
+use crate::{Result, Schema, Table};
 
 /// How many ranges are told one by one.
 const RANGES_SHOWN_MAX: usize = 16;
@@ -32,6 +32,12 @@ pub(crate) struct Access {
     pub(crate) touched: BTreeSet<PartitionId>,
     /// Why everything is read, if it is.
     pub(crate) reason: Option<String>,
+    /// Which key columns follow from what others, as a person would say it.
+    pub(crate) derived: Vec<String>,
+    /// The buckets that are read one by one.
+    pub(crate) buckets: Option<String>,
+    /// How many ranges are read side by side, if they are merged.
+    pub(crate) merged: Option<usize>,
 }
 
 /// What kind of read it is.
@@ -64,35 +70,33 @@ pub(crate) struct Target<'t> {
     name: &'t str,
     index: Option<&'t str>,
     id: TableId,
-    key_columns: usize,
-    first: &'t str,
+    schema: &'t Schema,
+    /// Where the columns of the key stand in the table.
+    key: &'t [usize],
 }
 
 impl<'t> Target<'t> {
     /// The rows of a table.
     pub(crate) fn table(table: &'t Table) -> Self {
         let schema = table.schema();
-        let first = schema.key_columns().next();
         Self {
             name: schema.name(),
             index: None,
             id: table.id(),
-            key_columns: schema.key_positions().len(),
-            first: first.map_or("", |column| column.name.as_str()),
+            schema,
+            key: schema.key_positions(),
         }
     }
 
     /// The entries of an index, which are read for the table's sake.
     pub(crate) fn index(table: &'t Table, index: &'t IndexTable) -> Self {
         let schema = table.schema();
-        let first = index.key.first();
-        let first = first.and_then(|position| schema.columns().get(*position));
         Self {
             name: schema.name(),
             index: Some(&index.name),
             id: index.id,
-            key_columns: index.key.len(),
-            first: first.map_or("", |column| column.name.as_str()),
+            schema,
+            key: &index.key,
         }
     }
 
@@ -101,8 +105,29 @@ impl<'t> Target<'t> {
         touched(reader, self.id, &[KeyRange::all()])
     }
 
+    /// Why everything is read.
     fn reason(&self) -> String {
-        format!("no filter binds `{}`, the first key column", self.first)
+        let first = self.name_of(0);
+        match self.inputs(0) {
+            Some(inputs) => format!(
+                "no filter binds `{first}`, the first key column, or {inputs}, from which it is \
+                 worked out"
+            ),
+            None => format!("no filter binds `{first}`, the first key column"),
+        }
+    }
+
+    fn name_of(&self, place: usize) -> &'t str {
+        let position = self.key.get(place);
+        position.map_or("", |position| self.schema.name_at(*position))
+    }
+
+    /// The columns that the one at a place of the key is worked out from, if it is.
+    fn inputs(&self, place: usize) -> Option<String> {
+        let generated = self.schema.generated_at(*self.key.get(place)?)?;
+        let inputs = generated.inputs.iter();
+        let inputs = inputs.map(|input| format!("`{}`", self.schema.name_at(*input)));
+        Some(inputs.collect::<Vec<_>>().join(" and "))
     }
 }
 
@@ -134,14 +159,35 @@ impl Access {
             AccessKind::Nothing
         } else if ranges.iter().any(whole) {
             AccessKind::Full
-        } else if conditions.bound_columns() == target.key_columns {
+        } else if conditions.bound_columns() == target.key.len() {
             AccessKind::Points
         } else {
             AccessKind::Ranges
         };
         let touched = touched(reader, target.id, &ranges)?;
         let total = reader.extent(target.id, &KeyRange::all())?.partitions;
+        let follows = |place: usize| {
+            let inputs = target.inputs(place).unwrap_or_default();
+            format!("`{}` from {inputs}", target.name_of(place))
+        };
+        let enumerated = conditions.enumerated();
+        let reason = match enumerated {
+            _ if kind == AccessKind::Full => Some(target.reason()),
+            Some((place, count)) if total > 1 && touched.len() == total => Some(format!(
+                "no filter binds {}, from which `{}` is worked out: each of its {count} buckets is \
+                 read",
+                target.inputs(place).unwrap_or_default(),
+                target.name_of(place)
+            )),
+            _ => None,
+        };
+        let buckets =
+            enumerated.map(|(place, count)| format!("{count} of `{}`", target.name_of(place)));
+        let merged = conditions.is_merged().then_some(ranges.len());
         Ok(Self {
+            derived: conditions.derived().into_iter().map(follows).collect(),
+            buckets,
+            merged,
             table: target.name.to_owned(),
             index: target.index.map(str::to_owned),
             kind,
@@ -153,7 +199,7 @@ impl Access {
             ranges_total: ranges.len(),
             partitions: (touched.len(), total),
             touched,
-            reason: (kind == AccessKind::Full).then(|| target.reason()),
+            reason,
         })
     }
 
@@ -169,6 +215,9 @@ impl Access {
             partitions: (touched.len(), touched.len()),
             touched,
             reason: (kind == AccessKind::Full).then(|| target.reason()),
+            derived: Vec::new(),
+            buckets: None,
+            merged: None,
         })
     }
 

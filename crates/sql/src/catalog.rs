@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use txn::{Bytes, Store, TableId, Timestamp};
 
 use crate::index::{IndexTable, Progress};
+use crate::rebucket::Moves;
 use crate::record::{self, Record};
 use crate::sequence::Sequence;
 use crate::{Error, Result, Schema};
@@ -88,6 +89,8 @@ pub struct Catalog {
     hidden: AtomicBool,
     /// The indexes that are being built.
     building: Mutex<BTreeMap<TableId, Progress>>,
+    /// Rows that are on their way to other buckets.
+    pub(crate) moves: Moves,
 }
 
 /// What names stand for. A name is a table's or a sequence's, never both.
@@ -139,6 +142,7 @@ impl Catalog {
             generation: AtomicU64::new(0),
             hidden: AtomicBool::new(false),
             building: Mutex::default(),
+            moves: Moves::default(),
         };
         catalog.show(|_| ());
         Ok(catalog)

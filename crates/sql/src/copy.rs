@@ -16,7 +16,7 @@ use crate::modify::{exists, insert_encoded};
 use crate::names::{column_name, table_name};
 use crate::query::ResultColumn;
 use crate::scalar::Scalar;
-use crate::{Error, Executor, Result, Table};
+use crate::{Error, Executor, Result, Table, Warning, warnings};
 
 /// Memory that the rows of one copy may take before they are written, in bytes.
 pub const COPY_BYTES_MAX: usize = 512 << 20;
@@ -37,6 +37,7 @@ pub struct CopyTarget {
     rows: Vec<(Bytes, Bytes)>,
     chunks: Chunks,
     bytes: usize,
+    warnings: Vec<Warning>,
 }
 
 impl CopyTarget {
@@ -60,12 +61,18 @@ impl CopyTarget {
             rows: Vec::new(),
             chunks: Chunks::default(),
             bytes: 0,
+            warnings: Vec::new(),
         })
     }
 
     /// The name of the table.
     pub fn table(&self) -> &str {
         self.table.schema().name()
+    }
+
+    /// What its rows should be warned of.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// The columns that each row has to fill.
@@ -81,6 +88,8 @@ impl CopyTarget {
         let (key, row) = match in_order {
             true => {
                 schema.fit(given)?;
+                schema.generate(given, &self.positions)?;
+                warnings::note(&mut self.warnings, schema, given);
                 schema.encode(given)?
             }
             false => {
@@ -97,6 +106,8 @@ impl CopyTarget {
                     }
                 }
                 schema.fit(&mut row)?;
+                schema.generate(&mut row, &self.positions)?;
+                warnings::note(&mut self.warnings, schema, &row);
                 schema.encode(&row)?
             }
         };
@@ -134,7 +145,7 @@ impl CopyTarget {
     /// Writes all rows as a transaction of their own, or none. Many rows are written past the
     /// journal, as files.
     pub async fn load(mut self, executor: &Executor) -> Result<u64> {
-        if !self.table.indexes().is_empty() {
+        if !self.table.indexes().is_empty() || self.table.schema().moves() {
             let mut transaction = executor.store().begin();
             let count = self.insert_into(&mut transaction).await?;
             transaction.commit_later(Durability::Synced).await?;
@@ -204,11 +215,13 @@ pub fn copy_query(executor: &Executor, source: &CopySource) -> Result<ast::Query
     Ok(query)
 }
 
-/// Where the named columns stand; all of them if none is named.
+/// Where the named columns stand; if none is named, all of them but generated ones, as in PostgreSQL.
 fn positions(table: &Table, columns: &[Ident]) -> Result<Vec<usize>> {
     let schema = table.schema();
     if columns.is_empty() {
-        return Ok(schema.visible().collect());
+        let generated = |position: &usize| schema.generated_at(*position).is_some();
+        let given = schema.visible().filter(|position| !generated(position));
+        return Ok(given.collect());
     }
     let mut positions = Vec::with_capacity(columns.len());
     for column in columns {

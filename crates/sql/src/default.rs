@@ -153,7 +153,7 @@ pub(crate) fn is_string(text: &str) -> bool {
 }
 
 /// An expression on its own.
-fn parse(text: &str) -> Option<ast::Expr> {
+pub(crate) fn parse(text: &str) -> Option<ast::Expr> {
     let statements = syntax::parse(&format!("SELECT {text}")).ok()?;
     let Some(Kind::Query(query)) = statements.into_iter().next().map(|one| one.kind) else {
         return None;

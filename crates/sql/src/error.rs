@@ -252,6 +252,31 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A column that cannot be generated so.
+    #[error("the generated column `{column}` of table `{table}`: {reason}")]
+    Generated {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// A value for a generated column that is not what it is worked out to be.
+    #[error(
+        "column `{column}` of table `{table}` is generated: here it is {expected}, not {given}; leave \
+         it out, or write DEFAULT"
+    )]
+    GeneratedValue {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The value that was given.
+        given: String,
+        /// The value that it has.
+        expected: String,
+    },
     /// A number that the type cannot hold.
     #[error("{value} is out of range for {kind}")]
     OutOfRange {

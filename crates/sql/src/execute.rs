@@ -18,7 +18,7 @@ use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
-use crate::{Catalog, Error, Prepared, Result, cast, ddl, index};
+use crate::{Catalog, Error, Prepared, Result, Warning, cast, ddl, index};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct Executor {
     sweeps: Arc<Sweeps>,
     /// What its session took from sequences.
     counted: Mutex<Counted>,
+    /// What its statements should be warned of.
+    warnings: Mutex<Vec<Warning>>,
 }
 
 /// What a statement answered.
@@ -119,6 +121,7 @@ impl Executor {
             queries: Arc::default(),
             sweeps: Arc::default(),
             counted: Mutex::default(),
+            warnings: Mutex::default(),
         }
     }
 
@@ -131,6 +134,7 @@ impl Executor {
             queries: Arc::clone(&self.queries),
             sweeps: Arc::clone(&self.sweeps),
             counted: Mutex::default(),
+            warnings: Mutex::default(),
         }
     }
 
@@ -140,6 +144,10 @@ impl Executor {
 
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
+    }
+
+    pub(crate) fn warnings(&self) -> &Mutex<Vec<Warning>> {
+        &self.warnings
     }
 
     pub(crate) fn sweeps(&self) -> &Sweeps {

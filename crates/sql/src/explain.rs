@@ -26,6 +26,7 @@ use syntax::{Kind, ast};
 use txn::Reader;
 
 use self::tree::{Commit, Fact, Facts, Node, fact_lines};
+use crate::access::Access;
 use crate::execute::AnswerRows;
 use crate::fast::ReadPlan;
 use crate::prepare::Plan;
@@ -137,6 +138,33 @@ impl Explained {
         };
         AnswerRows::ready("EXPLAIN", columns, rows)
     }
+}
+
+/// How a statement would find its rows, as far as it reads without a limit.
+pub(crate) async fn accesses_of(
+    executor: &Executor,
+    reader: &Reader,
+    prepared: &Prepared,
+    parameters: &[Value],
+) -> Result<Vec<Access>> {
+    let path = match prepared.plan() {
+        Plan::Read(plan) => Some(&plan.path),
+        Plan::Change(plan) => plan.path.as_ref(),
+        _ => None,
+    };
+    let given = executor.given(parameters);
+    if let Some(path) = path {
+        return Ok(path.access(reader, given)?.into_iter().collect());
+    }
+    let Some(query) = prepared.query() else {
+        return Ok(Vec::new());
+    };
+    let Some(tree) = query.explain(reader, Some(given)).await? else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    reads::unlimited(&tree, &mut found);
+    Ok(found)
 }
 
 /// One EXPLAIN of a statement.

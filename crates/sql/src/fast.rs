@@ -9,6 +9,7 @@
 //! parameters at every run. What is read here answers as it would there; tests run the same
 //! statements both ways.
 
+mod bounds;
 mod filter;
 mod path;
 mod pick;
@@ -19,8 +20,9 @@ use keys::{Type, Value};
 use syntax::ast;
 use txn::{Direction, Reader};
 
+use bounds::plain_column;
+use filter::KeyFilter;
 pub(crate) use filter::Keys;
-use filter::plain_column;
 pub(crate) use path::{Path, PathRows};
 use pick::Pick;
 pub use pick::{Picked, RowSink};
@@ -76,12 +78,13 @@ impl ReadPlan {
         };
         let selection = select.selection.as_ref();
         let (wanted, index) = (Some(projection.as_slice()), index.as_deref());
-        let Some(path) = Path::choose(&table, selection, &mut scope, wanted, index)? else {
+        let Some(mut path) = Path::choose(&table, selection, &mut scope, wanted, index)? else {
             return Ok(None);
         };
-        let Some(direction) = direction(schema, query, &path) else {
+        let Some((direction, merged)) = order(schema, query, &path) else {
             return Ok(None);
         };
+        path.filter = merged.unwrap_or(path.filter);
         let Some((limit, offset)) = limits(query, &mut scope)? else {
             return Ok(None);
         };
@@ -339,27 +342,48 @@ fn named_column(expr: &ast::Expr, scope: &mut Scope<'_>) -> Option<usize> {
     }
 }
 
-/// Which way to read, if the key's order is the order asked for.
-fn direction(schema: &Schema, query: &ast::Query, path: &Path) -> Option<Direction> {
+/// Which way to read, and up to which key column ranges are merged, if rows can come in the order
+/// asked for.
+fn order(
+    schema: &Schema,
+    query: &ast::Query,
+    path: &Path,
+) -> Option<(Direction, Option<KeyFilter>)> {
     let Some(order) = &query.order_by else {
-        return Some(Direction::Ascending);
+        return Some((Direction::Ascending, None));
     };
     let ast::OrderByKind::Expressions(terms) = &order.kind else {
         return None;
     };
+    if let Some(direction) = direction(schema, terms, path, 0) {
+        return Some((direction, None));
+    }
+    let width = path.order().len();
+    (1..width).find_map(|after| {
+        let direction = direction(schema, terms, path, after)?;
+        Some((direction, Some(path.filter.merged(after - 1)?)))
+    })
+}
+
+/// Which way to read, if the order of the key from one of its columns on is the order asked for.
+fn direction(
+    schema: &Schema,
+    terms: &[ast::OrderByExpr],
+    path: &Path,
+    after: usize,
+) -> Option<Direction> {
     let mut direction = None;
-    // Columns bound to one value do not disturb the order.
-    let fixed = path.filter.fixed_columns();
     let order = path.order().iter();
     let order = order.filter_map(|position| schema.columns().get(*position));
-    let mut keys = order.enumerate();
+    let mut keys = order.enumerate().skip(after);
     for term in terms {
         let ast::Expr::Identifier(name) = &term.expr else {
             return None;
         };
         let name = tree_name(name);
-        // The next key column that counts must be this one.
-        let next = keys.find(|(index, column)| column.name == name || *index >= fixed);
+        // The next key column that counts must be this one: those with one value do not disturb.
+        let counts = |place: usize| !path.filter.is_fixed(place);
+        let next = keys.find(|(place, column)| column.name == name || counts(*place));
         next.filter(|(_, column)| column.name == name)?;
         let this = match term.options.asc {
             Some(false) => Direction::Descending,

@@ -1,16 +1,17 @@
 //! The catalog's records: what is kept of each table, index and sequence.
 //!
 //! ```text
-//!   table      │ 3 │ T │ name │ columns 2 │ … │ key columns 2 │ position 2 … │ slots 2 │ … │
-//!                               └ name │ type │ flags 1 │ [declared] │ [default]        │
+//!   table      │ 4 │ T │ name │ columns 2 │ … │ key columns 2 │ position 2 … │ slots 2 │ … │
+//!                               └ name │ type │ flags 1 │ [declared] │ [default] │ [generated] │ [former] │
 //!                               column 2, FFFF for none │ type │ missing, as a row of one ┘
 //!              │ indexes 2 │ … │ options 1 │ … │ sequences 2 │ column 2 │ number 8 … │
 //!                            │               └ tag 1 │ value 8
 //!                            └ name │ number 8 │ flags 1 │ positions │ positions
-//!   index      │ 3 │ I │ name │ number of its table 8 │
-//!   sequence   │ 3 │ S │ name │ type │ flags 1 │ increment 8 │ min 8 │ max 8 │ start 8 │ cache 8 │
-//!   building   │ 3 │ B │        a table that is being filled and takes another's place when it is full
+//!   index      │ 4 │ I │ name │ number of its table 8 │
+//!   sequence   │ 4 │ S │ name │ type │ flags 1 │ increment 8 │ min 8 │ max 8 │ start 8 │ cache 8 │
+//!   building   │ 4 │ B │        a table that is being filled and takes another's place when it is full
 //!
+//!   version 3  the same, without generated
 //!   version 2  the same, without declared
 //!   version 1  │ 1 │ name │ columns 2 │ name │ type │ flags 1 … │ key columns 2 │ position 2 … │
 //! ```
@@ -31,7 +32,9 @@ use crate::{Column, Error, Identity, Index, Result, Schema};
 
 use fields::{Fields, put_count, put_long, put_number, put_text};
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+/// Tables as they were before columns could be generated.
+const VERSION_UNGENERATED: u8 = 3;
 /// Tables as they were before columns remembered how they were declared.
 const VERSION_UNDECLARED: u8 = 2;
 /// Tables as they were before they had slots, indexes and options.
@@ -43,6 +46,8 @@ const DEFAULT: u8 = 4;
 const DECLARED: u8 = 8;
 const IDENTITY: u8 = 16;
 const ALWAYS: u8 = 32;
+const GENERATED: u8 = 64;
+const FORMER: u8 = 128;
 
 const UNIQUE: u8 = 1;
 const READY: u8 = 2;
@@ -91,7 +96,11 @@ pub(crate) fn encode(record: &Record) -> Bytes {
 pub(crate) fn decode(table: TableId, bytes: &[u8]) -> Result<Record> {
     let damaged = |detail| Error::DamagedRecord { table, detail };
     let (record, rest) = match bytes {
-        [VERSION | VERSION_UNDECLARED, kind, rest @ ..] => {
+        [
+            VERSION | VERSION_UNGENERATED | VERSION_UNDECLARED,
+            kind,
+            rest @ ..,
+        ] => {
             let mut fields = Fields(rest);
             let record = match kind {
                 b'T' => take_schema(&mut fields).map(Record::Table),
@@ -129,6 +138,8 @@ fn put_schema(out: &mut Vec<u8>, parts: &Parts) {
             (column.declared != Declared::Usual, DECLARED),
             (column.identity.is_some(), IDENTITY),
             (column.identity == Some(Identity::Always), ALWAYS),
+            (column.generated.is_some(), GENERATED),
+            (column.former.is_some(), FORMER),
         ];
         out.push(sum(flags));
         if column.declared != Declared::Usual {
@@ -136,6 +147,12 @@ fn put_schema(out: &mut Vec<u8>, parts: &Parts) {
         }
         if let Some(default) = &column.default {
             put_text(out, default);
+        }
+        if let Some(generated) = &column.generated {
+            put_text(out, generated);
+        }
+        if let Some(former) = &column.former {
+            put_text(out, former);
         }
     }
     put_positions(out, &parts.key);
@@ -228,6 +245,14 @@ fn take_column(fields: &mut Fields<'_>) -> Option<Column> {
         0 => None,
         _ => Some(fields.text()?),
     };
+    let generated = match flags & GENERATED {
+        0 => None,
+        _ => Some(fields.text()?),
+    };
+    let former = match flags & FORMER {
+        0 => None,
+        _ => Some(fields.text()?),
+    };
     let identity = match flags & ALWAYS {
         0 => Identity::ByDefault,
         _ => Identity::Always,
@@ -239,6 +264,8 @@ fn take_column(fields: &mut Fields<'_>) -> Option<Column> {
         not_null: flags & NOT_NULL != 0,
         default,
         identity: (flags & IDENTITY != 0).then_some(identity),
+        generated,
+        former,
         hidden: flags & HIDDEN != 0,
     })
 }
@@ -407,6 +434,7 @@ mod tests {
             ),
             Column::new("größe", Type::Json).declared(Declared::Jsonb),
             Column::new("_rowid", Type::Uuid).hidden(),
+            Column::new("bucket", Type::Uint64).generated("Hash(at, id) % 8"),
         ];
         let schema = Schema::new("shop/orders", columns, &["at", "id"]).unwrap();
         let mut parts = schema.parts().clone();
@@ -498,6 +526,17 @@ mod tests {
         ];
         let schema = Schema::new("t", columns, &["id", "at"]).unwrap();
         assert_eq!(decode(TableId(1), bytes).unwrap(), Record::Table(schema));
+    }
+
+    #[test]
+    fn records_of_version_3_are_still_read() {
+        let bytes =
+            b"\x03T\x00\x01t\x00\x02\x00\x02id\x00\x06Uint64\x01\x00\x02at\x00\x09Timestamp\x05\
+            \x00\x05now()\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00";
+        let mut since = bytes.to_vec();
+        since[0] = VERSION;
+        let then = decode(TableId(1), bytes).unwrap();
+        assert_eq!(then, decode(TableId(1), &since).unwrap());
     }
 
     proptest! {

@@ -223,6 +223,23 @@ impl Scalar {
         }
     }
 
+    /// Whether it depends on nothing but the columns of the row.
+    pub(crate) fn is_pure(&self) -> bool {
+        match self {
+            Self::Value(_) | Self::Column(..) => true,
+            Self::Parameter(..) | Self::Excluded(..) => false,
+            Self::Cast(inner, _) | Self::Not(inner) | Self::IsNull(inner) => inner.is_pure(),
+            Self::Arithmetic(_, left, right)
+            | Self::Compare(_, left, right)
+            | Self::Distinct(left, right) => left.is_pure() && right.is_pure(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().all(Self::is_pure),
+            Self::Call(function, arguments) => {
+                let steady = function.is_steady() && !matches!(function, Function::Now);
+                steady && arguments.iter().all(Self::is_pure)
+            }
+        }
+    }
+
     /// Adds the columns of the row that it needs.
     pub(crate) fn collect_columns(&self, columns: &mut Vec<usize>) {
         match self {

@@ -17,10 +17,13 @@
 mod column;
 mod fault;
 
+use std::sync::Arc;
+
 use keys::declared::Fit;
 use keys::{RowView, Type, Value, encode_key, encode_row, format_key};
 use txn::Bytes;
 
+use crate::generated::Generated;
 use crate::options::TableOptions;
 use crate::{Error, Result};
 
@@ -38,14 +41,24 @@ pub const DEFAULT_BYTES_MAX: usize = 16 * 1024;
 pub const INDEXES_MAX: usize = 64;
 
 /// The columns of a table, its primary key, and what else is known of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Schema {
     parts: Parts,
     /// Whether the key columns come first and in order, and then the slots'.
     in_order: bool,
     /// Whether a column has a length that values must keep.
     limited: bool,
+    /// The columns that are worked out from others.
+    generated: Vec<Arc<Generated>>,
 }
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+impl Eq for Schema {}
 
 /// What a schema is made of, to be taken apart and put together again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,11 +171,123 @@ impl Schema {
         let stored = parts.key.iter().copied().map(Some).chain(slots);
         let in_order = stored.eq((0..parts.columns.len()).map(Some));
         let limited = parts.columns.iter().any(|one| one.declared.limits());
-        Ok(Self {
+        let mut schema = Self {
             parts,
             in_order,
             limited,
-        })
+            generated: Vec::new(),
+        };
+        let mut generated = Vec::new();
+        for (position, column) in schema.columns().iter().enumerate() {
+            if let Some(text) = &column.generated {
+                generated.push(Arc::new(Generated::new(&schema, position, text)?));
+            }
+        }
+        schema.generated = generated;
+        Ok(schema)
+    }
+
+    /// The columns that are worked out from others.
+    pub(crate) fn generated(&self) -> &[Arc<Generated>] {
+        &self.generated
+    }
+
+    /// The column at this position, if it is worked out from others.
+    pub(crate) fn generated_at(&self, position: usize) -> Option<&Arc<Generated>> {
+        let mut generated = self.generated.iter();
+        generated.find(|one| one.position == position)
+    }
+
+    /// How many buckets a key USING HASH has, and where the columns stand that were named.
+    pub(crate) fn hashed_key(&self) -> Option<(usize, &[usize])> {
+        let (first, rest) = self.parts.key.split_first()?;
+        let hidden = self.parts.columns.get(*first)?.hidden;
+        let buckets = self.generated_at(*first)?.count?;
+        hidden.then_some((buckets, rest))
+    }
+
+    /// Positions of the key's columns that a statement may see, in order; none if it has no key that
+    /// anybody asked for.
+    pub(crate) fn visible_key(&self) -> &[usize] {
+        let hidden = |position: &usize| {
+            self.parts
+                .columns
+                .get(*position)
+                .is_some_and(|one| one.hidden)
+        };
+        match self.hashed_key() {
+            Some((_, rest)) => rest,
+            None if self.parts.key.iter().any(hidden) => &[],
+            None => &self.parts.key,
+        }
+    }
+
+    /// Whether a row can be written over another without a look at that one.
+    pub fn writes_unseen(&self) -> bool {
+        self.parts.indexes.is_empty() && !self.moves()
+    }
+
+    /// Whether rows may lie under keys that were worked out otherwise, until they are moved.
+    pub(crate) fn moves(&self) -> bool {
+        self.generated.iter().any(|one| one.moves())
+    }
+
+    /// The key under which a row may lie that was written before its generated columns were worked
+    /// out as they are now, if that is another than its key.
+    pub(crate) fn former_key(&self, row: &[Value]) -> Result<Option<Bytes>> {
+        if !self.moves() {
+            return Ok(None);
+        }
+        let mut former = row.to_vec();
+        for generated in &self.generated {
+            if let (Some(value), Some(place)) = (
+                generated.values(row)?.pop(),
+                former.get_mut(generated.position),
+            ) {
+                *place = value;
+            }
+        }
+        match self.same_key(&former, row) {
+            true => Ok(None),
+            false => self.encode_key(&self.key_of(&former)).map(Some),
+        }
+    }
+
+    /// A row of all columns with the generated ones worked out; those that are given may not
+    /// contradict.
+    pub fn complete<'r>(&self, row: &'r [Value]) -> Result<std::borrow::Cow<'r, [Value]>> {
+        if self.generated.is_empty() {
+            return Ok(row.into());
+        }
+        let mut row = row.to_vec();
+        let given: Vec<usize> = (0..row.len()).collect();
+        self.generate(&mut row, &given)?;
+        Ok(row.into())
+    }
+
+    /// Works out the generated columns of a row. What was given for those at the positions `given`
+    /// may not contradict; NULL leaves it to the expression.
+    pub(crate) fn generate(&self, row: &mut [Value], given: &[usize]) -> Result<()> {
+        for generated in &self.generated {
+            let Some(column) = self.parts.columns.get(generated.position) else {
+                continue;
+            };
+            let value = fitting(self.name(), column, generated.value(row)?)?;
+            let Some(place) = row.get_mut(generated.position) else {
+                continue;
+            };
+            let contradicts = given.contains(&generated.position) && *place != value;
+            if contradicts && !place.is_null() {
+                return Err(Error::GeneratedValue {
+                    table: self.name().to_owned(),
+                    column: column.name.clone(),
+                    given: place.to_string(),
+                    expected: value.to_string(),
+                });
+            }
+            *place = value;
+        }
+        Ok(())
     }
 
     /// What it is made of.
@@ -216,6 +341,12 @@ impl Schema {
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         let mut columns = self.parts.columns.iter();
         columns.position(|column| column.name == name)
+    }
+
+    /// The name of the column at a position.
+    pub(crate) fn name_at(&self, position: usize) -> &str {
+        let column = self.parts.columns.get(position);
+        column.map_or("", |column| column.name.as_str())
     }
 
     /// Where the column of this name stands, or an error.

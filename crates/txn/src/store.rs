@@ -254,6 +254,11 @@ impl Store {
         self.directory.tables()
     }
 
+    /// The oldest snapshot that is still read, or where the next one begins.
+    pub fn horizon(&self) -> Timestamp {
+        self.active.horizon()
+    }
+
     /// The time, in microseconds since 1970.
     pub fn now_us(&self) -> u64 {
         self.clock.now_us()

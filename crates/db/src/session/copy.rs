@@ -157,6 +157,9 @@ impl Session {
 
     /// Writes the rows that came in, and tells how many there were.
     pub async fn finish_copy(&mut self, copy: CopyIn) -> Result<u64> {
+        for (code, text) in copy.target.warnings() {
+            self.warn(code, text);
+        }
         let written = self.write_copy(copy.target).await;
         written.map_err(|error| self.failed(error))
     }

@@ -21,7 +21,8 @@ impl Session {
         let statement = prepared.statement();
         let plain = matches!(&statement.kind, Asks::Query(query) if !query.discard)
             && statement.declared.is_empty()
-            && prepared.is_by_key();
+            && prepared.is_by_key()
+            && !prepared.may_read_all();
         if !plain || !self.settings.often().fast_path {
             return None;
         }

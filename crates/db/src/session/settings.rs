@@ -43,6 +43,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("default_transaction_isolation", "serializable"),
     ("default_transaction_read_only", "off"),
     ("enable_fast_path", "on"),
+    ("evenkeel.full_scan_notice", "on"),
     ("extra_float_digits", "1"),
     ("in_hot_standby", "off"),
     ("integer_datetimes", "on"),
@@ -228,6 +229,7 @@ impl Settings {
             "synchronous_commit"
             | "default_transaction_read_only"
             | "transaction_read_only"
+            | "evenkeel.full_scan_notice"
             | "enable_fast_path" => on_or_off(&lower).unwrap_or(value),
             _ => value,
         };

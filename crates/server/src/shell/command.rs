@@ -82,6 +82,7 @@ impl<W: Write> Shell<W> {
         let key: Vec<&str> = table
             .schema()
             .key_columns()
+            .filter(|column| !column.hidden)
             .map(|column| column.name.as_str())
             .collect();
         writeln!(self.out, "Table {}", table.schema().name())?;

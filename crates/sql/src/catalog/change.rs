@@ -331,7 +331,12 @@ fn matters_to_writers(old: &Parts, new: &Parts) -> bool {
         });
         entries.collect()
     };
+    let generated = |parts: &Parts| -> Vec<Option<String>> {
+        let columns = parts.columns.iter();
+        columns.map(|column| column.generated.clone()).collect()
+    };
     old.slots != new.slots
+        || generated(old) != generated(new)
         || old.key != new.key
         || entries(old) != entries(new)
         || strict(old) != strict(new)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use keys::Value;
 use syntax::table::{
     AlterTable, AlterationKind, Column as WrittenColumn, ColumnChange, ColumnType,
-    Index as WrittenIndex, PrimaryKey,
+    Index as WrittenIndex, OptionValue, PrimaryKey, TableOption,
 };
 use syntax::{Ident, Name};
 use txn::{Direction, KeyRange, TableId};
@@ -19,6 +19,7 @@ use super::columns::{self, NewColumn, part_names};
 use super::{Ground, options, partitions, table};
 use crate::catalog::Change;
 use crate::default::{canonical, default_scalar};
+use crate::generated::renamed;
 use crate::names::{column_name, table_name};
 use crate::scalar::Given;
 use crate::schema::{Owned, Parts, fitting};
@@ -140,8 +141,13 @@ impl<'d> Draft<'d> {
                 other => other,
             },
             AlterationKind::Set(written) => {
+                let is_count =
+                    |option: &&TableOption| option.name.value.eq_ignore_ascii_case("bucket_count");
+                if let Some(option) = written.iter().find(is_count) {
+                    self.set_bucket_count(&option.value)?;
+                }
                 let schema = Schema::from_parts(self.parts.clone())?;
-                let written: Vec<_> = written.iter().collect();
+                let written: Vec<_> = written.iter().filter(|one| !is_count(one)).collect();
                 options::apply(&schema, &mut self.parts.options, &written, false)
             }
             AlterationKind::Reset(names) => {
@@ -230,7 +236,7 @@ impl<'d> Draft<'d> {
             return Ok(());
         }
         let default = default_scalar(&column)?;
-        let missing = match default.is_fixed() {
+        let missing = match default.is_fixed() && column.generated.is_none() {
             true => default.value(Given::at(self.ground.now_us()))?,
             false => {
                 self.needs_empty = Some(column.name.clone());
@@ -253,6 +259,14 @@ impl<'d> Draft<'d> {
         };
         if self.parts.key.contains(&position) {
             return in_use("it is part of the primary key".to_owned());
+        }
+        let schema = Schema::from_parts(self.parts.clone())?;
+        let mut generated = schema.generated().iter();
+        if let Some(other) = generated.find(|one| one.inputs.contains(&position)) {
+            let name = schema.name_at(other.position);
+            return in_use(format!(
+                "column `{name}` is generated from it; drop that first"
+            ));
         }
         if self
             .parts
@@ -294,7 +308,52 @@ impl<'d> Draft<'d> {
         }
         self.position(from)?;
         self.check_free(&name)?;
+        let from_name = column_name(from);
+        for column in &mut self.parts.columns {
+            if let Some(text) = &column.generated {
+                column.generated = renamed(text, &from_name, &name);
+            }
+            if let Some(text) = &column.former {
+                column.former = renamed(text, &from_name, &name);
+            }
+        }
         self.column(from)?.name = name;
+        Ok(())
+    }
+
+    /// Spreads the rows of a key USING HASH over another number of buckets: new ones at once, those
+    /// that are there in the background.
+    fn set_bucket_count(&mut self, value: &OptionValue) -> Result<()> {
+        let schema = Schema::from_parts(self.parts.clone())?;
+        let fault = |reason: &str| Error::TableOption {
+            table: schema.name().to_owned(),
+            option: "bucket_count".to_owned(),
+            reason: reason.to_owned(),
+        };
+        let OptionValue::Number(count) = value else {
+            return Err(fault("it takes a whole number"));
+        };
+        let Some((before, key)) = schema.hashed_key() else {
+            return Err(fault("the primary key is not USING HASH"));
+        };
+        let names: Vec<String> = key
+            .iter()
+            .map(|at| schema.name_at(*at).to_owned())
+            .collect();
+        // The new column is made only to check the number.
+        let bucket = table::bucket(schema.name(), schema.columns(), &names, *count)?;
+        if usize::try_from(*count) == Ok(before) {
+            return Ok(());
+        }
+        if schema.moves() {
+            return Err(fault(
+                "rows are still being moved for the last change: see sys.bucket_moves",
+            ));
+        }
+        let first = self.parts.key.first().copied();
+        if let Some(column) = first.and_then(|at| self.parts.columns.get_mut(at)) {
+            column.former = std::mem::replace(&mut column.generated, bucket.generated);
+        }
         Ok(())
     }
 
@@ -305,6 +364,13 @@ impl<'d> Draft<'d> {
         match change {
             ColumnChange::SetNotNull => column.not_null = true,
             ColumnChange::DropNotNull => column.not_null = false,
+            ColumnChange::SetDefault(_) if column.generated.is_some() => {
+                return Err(Error::Generated {
+                    table,
+                    column: column.name.clone(),
+                    reason: "it cannot have a default".to_owned(),
+                });
+            }
             ColumnChange::SetDefault(default) => {
                 let text = canonical(&table, column, &default.expr, catalog)?;
                 column.default = Some(text);

@@ -32,15 +32,22 @@ pub(super) fn column(
             return Err(unsupported(format!("the type {other} of column `{name}`")));
         }
     };
-    if written.generated.is_some() {
-        return Err(unsupported(format!("the generated column `{name}`")));
-    }
     let mut column = Column::new(name, kind).declared(written.declared.of(kind));
     column.not_null = written.not_null.is_some();
     column.identity = written.identity.map(|identity| match identity.always {
         true => Identity::Always,
         false => Identity::ByDefault,
     });
+    if let Some(generated) = &written.generated {
+        if counts || written.default.is_some() {
+            return Err(Error::Generated {
+                table: table.to_owned(),
+                column: column.name,
+                reason: "it cannot have a default, or count, as well".to_owned(),
+            });
+        }
+        column.generated = Some(generated.expr.to_string());
+    }
     if counts {
         return counting(change, table, column, written.default.is_some());
     }

@@ -18,7 +18,12 @@ pub(crate) fn create_statement(schema: &Schema) -> String {
     }
     let indexes = parts.indexes.iter();
     lines.extend(indexes.map(|index| index_line(parts, index)));
-    if !schema.has_hidden_columns() {
+    if let Some((buckets, key)) = schema.hashed_key() {
+        let key = names(parts, key);
+        lines.push(format!(
+            "PRIMARY KEY ({key}) USING HASH WITH (bucket_count = {buckets})"
+        ));
+    } else if !schema.has_hidden_columns() {
         lines.push(format!("PRIMARY KEY ({})", names(parts, &parts.key)));
     }
     let mut text = format!("CREATE TABLE {} (\n    ", quoted(&parts.name));
@@ -61,6 +66,9 @@ fn column_line(parts: &Parts, position: usize, column: &Column) -> String {
     let mut line = format!("{name} {}", column.type_name());
     if column.not_null {
         line.push_str(" NOT NULL");
+    }
+    if let Some(generated) = &column.generated {
+        let _ = write!(line, " GENERATED ALWAYS AS ({generated}) STORED");
     }
     if let Some(default) = &column.default {
         line.push_str(" DEFAULT ");

@@ -5,9 +5,11 @@ use syntax::ast;
 use syntax::table::{Constraint, CreateTable, OptionValue, TableOption};
 
 use super::columns::{self, NewColumn, part_names};
+use super::show::quoted;
 use super::{Ground, key_values, options};
 use crate::catalog::NewTable;
 use crate::default::RANDOM_UUID;
+use crate::generated::BUCKETS_MAX;
 use crate::names::table_name;
 use crate::schema::Parts;
 use crate::{Column, Error, Result, Schema};
@@ -17,6 +19,12 @@ const UNIFORM_PARTITIONS_MAX: u64 = 4096;
 
 /// The key of a table that was made without one. Random, so that new rows spread.
 const HIDDEN_KEY: &str = "_rowid";
+
+/// The column that leads a key USING HASH.
+const HIDDEN_BUCKET: &str = "_bucket";
+
+/// How many buckets a key USING HASH has if nothing is said, as in CockroachDB.
+const BUCKET_COUNT: u64 = 16;
 
 /// Makes the table that a statement describes.
 pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
@@ -35,7 +43,7 @@ pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
         }
         columns.push(column);
     }
-    let key = key(create, &mut columns)?;
+    let key = key(&name, create, &mut columns)?;
     let key: Vec<&str> = key.iter().map(String::as_str).collect();
     let mut parts = Schema::new(name, columns, &key)?.parts().clone();
     for written in &create.indexes {
@@ -69,22 +77,55 @@ pub(super) fn refused(constraint: &ast::TableConstraint) -> Error {
 }
 
 /// The names of the key's columns; without any, a hidden column that is the key.
-fn key(create: &CreateTable, columns: &mut Vec<Column>) -> Result<Vec<String>> {
+fn key(table: &str, create: &CreateTable, columns: &mut Vec<Column>) -> Result<Vec<String>> {
     let Some(key) = &create.primary_key else {
-        let mut name = HIDDEN_KEY.to_owned();
-        while columns.iter().any(|column| column.name == name) {
-            name.insert(0, '_');
-        }
+        let name = free_name(columns, HIDDEN_KEY);
         let hidden = Column::new(&name, Type::Uuid).not_null().hidden();
         columns.push(hidden.with_default(RANDOM_UUID));
         return Ok(vec![name]);
     };
-    if key.hash.is_some() {
-        return Err(Error::Unsupported {
-            what: "USING HASH".to_owned(),
+    let mut names = part_names(&key.columns, "the primary key")?;
+    if let Some(hash) = &key.hash {
+        let count = hash.bucket_count.unwrap_or(BUCKET_COUNT);
+        let bucket = bucket(table, columns, &names, count)?;
+        names.insert(0, bucket.name.clone());
+        columns.push(bucket);
+    }
+    Ok(names)
+}
+
+/// The hidden column that leads a key USING HASH.
+pub(super) fn bucket(
+    table: &str,
+    columns: &[Column],
+    key: &[String],
+    count: u64,
+) -> Result<Column> {
+    if count == 0 || count > BUCKETS_MAX {
+        return Err(Error::TableOption {
+            table: table.to_owned(),
+            option: "bucket_count".to_owned(),
+            reason: format!("it takes 1 to {BUCKETS_MAX}, not {count}"),
         });
     }
-    part_names(&key.columns, "the primary key")
+    let name = free_name(columns, HIDDEN_BUCKET);
+    let column = Column::new(name, Type::Uint32).not_null().hidden();
+    Ok(column.generated(bucket_text(key, count)))
+}
+
+/// The expression of a bucket.
+pub(super) fn bucket_text(key: &[String], count: u64) -> String {
+    let inputs: Vec<String> = key.iter().map(|name| quoted(name)).collect();
+    format!("Hash({}) % {count}", inputs.join(", "))
+}
+
+/// A name for a hidden column that no other column has.
+fn free_name(columns: &[Column], wanted: &str) -> String {
+    let mut name = wanted.to_owned();
+    while columns.iter().any(|column| column.name == name) {
+        name.insert(0, '_');
+    }
+    name
 }
 
 /// The table with its options, and the keys at which its partitions begin.
@@ -116,6 +157,19 @@ fn with_options(mut parts: Parts, written: &[TableOption]) -> Result<(Parts, Vec
     Ok((parts, split_keys))
 }
 
+/// Keys between which about as many buckets lie each.
+fn bucket_keys(buckets: &[Value], count: u64) -> std::result::Result<Vec<Vec<Value>>, String> {
+    let total = u64::try_from(buckets.len()).unwrap_or(u64::MAX);
+    if count > total {
+        return Err(format!("{count} partitions cannot share {total} buckets"));
+    }
+    let cut = |part: u64| {
+        let at = usize::try_from(part * total / count).unwrap_or(usize::MAX);
+        buckets.get(at).map(|value| vec![value.clone()])
+    };
+    Ok((1..count).filter_map(cut).collect())
+}
+
 /// Keys that cut the first column's numbers into equal parts.
 fn uniform_keys(schema: &Schema, count: u64) -> Result<Vec<Vec<Value>>> {
     let fault = |reason: String| Error::TableOption {
@@ -126,6 +180,11 @@ fn uniform_keys(schema: &Schema, count: u64) -> Result<Vec<Vec<Value>>> {
     if count == 0 || count > UNIFORM_PARTITIONS_MAX {
         let limit = UNIFORM_PARTITIONS_MAX;
         return Err(fault(format!("1 to {limit}, not {count}")));
+    }
+    let leading = schema.key_positions().first();
+    let leading = leading.and_then(|position| schema.generated_at(*position));
+    if let Some(buckets) = leading.and_then(|one| one.buckets.as_deref()) {
+        return bucket_keys(buckets, count).map_err(fault);
     }
     let first = schema.key_columns().next().map(|column| column.kind);
     let wide = |part: u64| u128::from(part) * (u128::from(u64::MAX) + 1) / u128::from(count);

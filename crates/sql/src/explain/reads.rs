@@ -39,7 +39,9 @@ pub(super) fn read(plan: &ReadPlan, access: &Access) -> Node {
     let schema = plan.path.table.schema();
     if matches!(access.kind, AccessKind::Ranges | AccessKind::Full) {
         let backwards = plan.direction == Direction::Descending;
+        let merged = plan.path.filter.merged_to();
         let order = plan.path.order().iter();
+        let order = order.skip(merged.map_or(0, |merged| merged + 1));
         let names = order.filter_map(|position| schema.columns().get(*position));
         let names = names.map(|column| match backwards {
             true => format!("{} DESC", column.name),
@@ -96,6 +98,18 @@ fn scan(access: &Access) -> Node {
     if !access.ranges.is_empty() && access.kind != AccessKind::Full {
         let keys = access.ranges.clone();
         node.add("Key Ranges", Fact::Keys(keys, access.ranges_total));
+    }
+    if !access.derived.is_empty() {
+        node.say("Derived", access.derived.join(", "));
+    }
+    if let Some(buckets) = &access.buckets {
+        node.say("Buckets", buckets.clone());
+    }
+    if let Some(ranges) = access.merged {
+        node.say(
+            "Merge",
+            format!("{ranges} ranges, in the order of the rest of the key"),
+        );
     }
     let (read, total) = access.partitions;
     let read = (!access.is_open()).then_some(read);
@@ -160,6 +174,22 @@ pub(super) fn accesses<'p>(plan: &'p PlanNode, found: &mut Vec<&'p Access>) {
     found.extend(plan.access.iter().map(|(access, _)| access));
     for child in &plan.children {
         accesses(child, found);
+    }
+}
+
+/// The reads of a plan that go on to the end.
+pub(super) fn unlimited(plan: &PlanNode, found: &mut Vec<Access>) {
+    if let Some((access, reads)) = &plan.access
+        && reads.limit.is_none()
+    {
+        found.push(access.clone());
+    }
+    // Who stops after some rows does not read on.
+    if plan.details.contains("fetch=") || plan.name.contains("Limit") {
+        return;
+    }
+    for child in &plan.children {
+        unlimited(child, found);
     }
 }
 

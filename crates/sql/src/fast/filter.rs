@@ -7,78 +7,39 @@
 //!                                        └── checked row by row ──┘
 //! ```
 //!
+//! A generated column is bound by what it is worked out from, as [`crate::conditions`] tells.
+//!
 //! Every row of the ranges for which the rest holds qualifies, and no other. A filter that does not
 //! bind the first key column reads everything, which DataFusion does better.
+
+use std::sync::Arc;
 
 use keys::{Type, Value, append_key_value};
 use syntax::ast;
 use txn::KeyRange;
 
-use crate::conditions::{Condition, Conditions, Inclusive, RANGES_MAX};
-use crate::names::tree_name;
-use crate::query::{list_element, list_values};
-use crate::scalar::{Comparison, Given, Scalar, Scope, conjuncts};
+use super::bounds::{Bound, Key, bounds};
+use crate::conditions::{Bucket, Condition, Conditions, RANGES_MAX};
+use crate::generated::{Derivation, Rule};
+use crate::merge::MERGED_MAX;
+use crate::query::list_values;
+use crate::scalar::{Given, Scalar, Scope, conjuncts};
 use crate::{Result, Schema, number};
 
 /// What a filter asks of the key, and of the rest of the row.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyFilter {
-    /// For each key column in the order of the key.
+    /// For each key column in the order of the key, and what else its generated columns are worked
+    /// out from.
     columns: Vec<Vec<Bound>>,
     kinds: Vec<Type>,
+    key_columns: usize,
+    derivation: Option<Arc<Derivation>>,
+    /// Up to which column ranges are told apart, to be merged.
+    merged: Option<usize>,
     /// Whether one key is named.
     point: bool,
     rest: Vec<Scalar>,
-}
-
-/// The columns of a key.
-struct Key<'k> {
-    /// Where they stand in the table, in the order of the key.
-    positions: &'k [usize],
-    kinds: &'k [Type],
-}
-
-/// What is asked of one key column.
-#[derive(Clone, Debug)]
-enum Bound {
-    /// It equals one of these; NULL equals nothing.
-    Equal(Vec<Scalar>),
-    /// It equals an element of a list, which is a parameter.
-    Listed(usize),
-    Null,
-    Above(Scalar, Inclusive),
-    Below(Scalar, Inclusive),
-}
-
-impl Bound {
-    /// Whether it binds the column to values, and not to a range of them.
-    fn is_value(&self) -> bool {
-        matches!(self, Self::Equal(_) | Self::Listed(_) | Self::Null)
-    }
-
-    fn shown(&self, name: &str, schema: &Schema) -> String {
-        let sign = |inclusive: &Inclusive| match inclusive {
-            Inclusive::Yes => "=",
-            Inclusive::No => "",
-        };
-        match self {
-            Self::Equal(values) => match values.as_slice() {
-                [value] => format!("{name} = {}", value.shown(schema)),
-                values => {
-                    let values = values.iter().map(|value| value.shown(schema).to_string());
-                    format!("{name} IN ({})", values.collect::<Vec<_>>().join(", "))
-                }
-            },
-            Self::Listed(parameter) => format!("{name} = ANY (${})", parameter + 1),
-            Self::Null => format!("{name} IS NULL"),
-            Self::Above(value, inclusive) => {
-                format!("{name} >{} {}", sign(inclusive), value.shown(schema))
-            }
-            Self::Below(value, inclusive) => {
-                format!("{name} <{} {}", sign(inclusive), value.shown(schema))
-            }
-        }
-    }
 }
 
 /// Where the rows lie.
@@ -88,6 +49,8 @@ pub(crate) enum Keys {
     Point(Vec<u8>),
     /// In these ranges, in key order.
     Ranges(Vec<KeyRange>),
+    /// In these ranges, which are read side by side and merged.
+    Merged(Vec<Bucket>),
 }
 
 impl KeyFilter {
@@ -99,11 +62,15 @@ impl KeyFilter {
         filter: Option<&ast::Expr>,
         scope: &mut Scope<'_>,
     ) -> Result<Option<Self>> {
+        let derivation = Derivation::new(schema, key);
+        let positions = derivation.as_ref().map_or(key, |one| &one.positions);
         let column = |position: &usize| schema.columns().get(*position);
-        let kinds: Vec<Type> = key.iter().filter_map(column).map(|one| one.kind).collect();
+        let kinds = positions.iter().filter_map(column).map(|one| one.kind);
+        let kinds: Vec<Type> = kinds.collect();
         let key = Key {
-            positions: key,
+            positions,
             kinds: &kinds,
+            columns: key.len(),
         };
         let mut columns: Vec<Vec<(Bound, &ast::Expr)>> = kinds.iter().map(|_| Vec::new()).collect();
         let mut rest = Vec::new();
@@ -117,66 +84,164 @@ impl KeyFilter {
                 None => rest.push(part),
             }
         }
-        let is_value = |(bound, _): &(Bound, &ast::Expr)| bound.is_value();
-        let bound = columns
-            .iter()
-            .take_while(|column| column.iter().any(is_value))
-            .count();
-        if filter.is_some() && columns.first().is_none_or(Vec::is_empty) {
+        let key_columns = key.columns;
+        let asked = columns.iter();
+        let asked = asked.map(|column| column.iter().map(|(bound, _)| bound.clone()).collect());
+        let mut found = Self {
+            columns: asked.collect(),
+            key_columns,
+            derivation,
+            merged: None,
+            point: false,
+            rest: Vec::new(),
+            kinds: Vec::new(),
+        };
+        let bound = found.valued_columns();
+        if filter.is_some() && bound == 0 && columns.first().is_none_or(Vec::is_empty) {
             return Ok(None);
         }
         for (index, column) in columns.iter().enumerate() {
-            let exact = |one| (index < bound && is_value(one)) || index == bound;
-            rest.extend(
-                column
-                    .iter()
-                    .filter(|one| !exact(one))
-                    .map(|(_, part)| *part),
-            );
+            let exact = |(one, _): &&(Bound, &ast::Expr)| {
+                index < key_columns && (index < bound && one.is_value() || index == bound)
+            };
+            let checked = column.iter().filter(|one| !exact(one));
+            rest.extend(checked.map(|(_, part)| *part));
         }
-        let columns: Vec<Vec<Bound>> = columns
-            .into_iter()
-            .map(|column| column.into_iter().map(|(bound, _)| bound).collect())
-            .collect();
         let Some(rest) = compile_all(&rest, scope)? else {
             return Ok(None);
         };
-        let single = |column: &Vec<Bound>| match column.as_slice() {
-            [Bound::Equal(values)] => values.len() == 1,
-            _ => false,
-        };
-        let point = columns.iter().all(single);
-        Ok(combinations(&columns).then_some(Self {
-            columns,
-            kinds,
-            point,
-            rest,
-        }))
+        found.rest = rest;
+        found.kinds = kinds;
+        found.point = (0..key_columns).all(|place| found.is_single(place));
+        Ok((found.combinations() <= RANGES_MAX).then_some(found))
     }
 
-    /// How many of the first key columns are bound to one value.
-    pub(crate) fn fixed_columns(&self) -> usize {
-        let single = |column: &&Vec<Bound>| {
-            column.iter().any(|bound| match bound {
+    /// What is asked of the column at a place.
+    fn asked(&self, place: usize) -> &[Bound] {
+        self.columns.get(place).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rule by which the column at a place follows from others that are bound to values.
+    fn derived(&self, place: usize) -> Option<&Rule> {
+        let rule = self.derivation.as_ref()?.rule(place)?;
+        let bound = |input: &usize| self.asked(*input).iter().any(Bound::is_value);
+        rule.inputs.iter().all(bound).then_some(rule)
+    }
+
+    /// The buckets of the column at a place, if they are read one by one.
+    fn buckets(&self, place: usize) -> Option<&Arc<[Value]>> {
+        let merged = self.merged.is_some_and(|merged| place <= merged);
+        let next = place + 1 < self.key_columns && !self.asked(place + 1).is_empty();
+        let read = self.asked(place).is_empty() && (merged || next);
+        self.derivation.as_ref()?.buckets(place).filter(|_| read)
+    }
+
+    /// How many of the first key columns are bound to values, by whatever means.
+    fn valued_columns(&self) -> usize {
+        let valued = |place: &usize| {
+            self.asked(*place).iter().any(Bound::is_value)
+                || self.derived(*place).is_some()
+                || self.buckets(*place).is_some()
+        };
+        (0..self.key_columns).take_while(valued).count()
+    }
+
+    /// Whether the column at a place is bound to one value and to nothing else.
+    fn is_single(&self, place: usize) -> bool {
+        match (self.asked(place), self.derived(place)) {
+            ([Bound::Equal(values)], _) => values.len() == 1,
+            ([], Some(rule)) => {
+                let mut inputs = rule.inputs.iter();
+                rule.ways() == 1 && inputs.all(|input| {
+                    matches!(self.asked(*input), [Bound::Equal(values)] if values.len() == 1)
+                })
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the key column at a place has one value in all rows that qualify.
+    pub(crate) fn is_fixed(&self, place: usize) -> bool {
+        let single = |place: usize| {
+            self.asked(place).iter().any(|bound| match bound {
                 Bound::Equal(values) => values.len() == 1,
                 Bound::Null => true,
                 _ => false,
             })
         };
-        self.columns.iter().take_while(single).count()
+        let derived = || {
+            let rule = self.derived(place)?;
+            let mut inputs = rule.inputs.iter();
+            Some(rule.ways() == 1 && inputs.all(|input| single(*input)))
+        };
+        single(place) || derived() == Some(true)
     }
 
     /// How much of the key is bound: twice the columns that are bound to values, and one more if the
-    /// next is bound to a range.
+    /// next is bound to a range. Buckets that are read one by one are worth less than a value.
     pub(crate) fn bound(&self) -> usize {
-        let mut bound = 0;
-        for column in &self.columns {
-            match column.iter().any(Bound::is_value) {
-                true => bound += 2,
-                false => return bound + usize::from(!column.is_empty()),
+        let (mut bound, mut buckets) = (0, 0);
+        for place in 0..self.key_columns {
+            let asked = self.asked(place);
+            if asked.iter().any(Bound::is_value) || self.derived(place).is_some() {
+                bound += 2;
+            } else if self.buckets(place).is_some() {
+                buckets = 1;
+            } else {
+                bound += usize::from(!asked.is_empty());
+                break;
             }
         }
-        bound
+        if bound > 1 { bound - buckets } else { bound }
+    }
+
+    /// How many ranges the filter asks for, as far as that is known before it is bound.
+    fn combinations(&self) -> usize {
+        let choices = |place: usize| {
+            let choices = self.asked(place).iter().map(|bound| match bound {
+                Bound::Equal(values) => values.len().max(1),
+                _ => 1,
+            });
+            choices.min().unwrap_or(1)
+        };
+        let valued = self.valued_columns();
+        let mut product: usize = 1;
+        let mut inputs: Vec<usize> = Vec::new();
+        for place in 0..valued {
+            let own = self.asked(place).iter().any(Bound::is_value);
+            product = product.saturating_mul(match (self.derived(place), self.buckets(place)) {
+                (Some(rule), _) if !own => {
+                    inputs.extend(rule.inputs.iter().filter(|input| **input >= valued));
+                    rule.ways()
+                }
+                (None, Some(buckets)) if !own => buckets.len(),
+                _ => choices(place),
+            });
+        }
+        inputs.sort_unstable();
+        inputs.dedup();
+        let inputs = inputs.into_iter().map(choices);
+        inputs.fold(product, usize::saturating_mul)
+    }
+
+    /// The same filter with its ranges told apart by the columns up to this one, so that rows come in
+    /// the order of the columns after it. `None` if the ranges are not known, or too many.
+    pub(crate) fn merged(&self, place: usize) -> Option<Self> {
+        let mut merged = self.clone();
+        merged.merged = Some(place);
+        let listed = |place: usize| {
+            let mut asked = self.asked(place).iter();
+            asked.any(|bound| matches!(bound, Bound::Listed(_)))
+        };
+        let known = merged.valued_columns() > place && !(0..self.columns.len()).any(listed);
+        let few = known && merged.combinations() <= MERGED_MAX;
+        merged.point = false;
+        few.then_some(merged)
+    }
+
+    /// Up to which column its ranges are told apart, if they are merged.
+    pub(crate) fn merged_to(&self) -> Option<usize> {
+        self.merged
     }
 
     /// Whether the row, which lies in the ranges, qualifies.
@@ -209,14 +274,21 @@ impl KeyFilter {
         if self.point {
             return self.bind_point(given);
         }
-        let conditions = self.conditions(given)?;
-        let ranges = conditions.map(|conditions| conditions.ranges());
-        Ok(ranges.transpose()?.map(Keys::Ranges))
+        let Some(conditions) = self.conditions(given)? else {
+            return Ok(None);
+        };
+        Ok(Some(match self.merged {
+            Some(_) => Keys::Merged(conditions.buckets()?),
+            None => Keys::Ranges(conditions.ranges()?),
+        }))
     }
 
     /// What is asked of the key with these values. `None` as in [`Self::bind`].
     pub(crate) fn conditions(&self, given: Given<'_>) -> Result<Option<Conditions>> {
-        let mut conditions = Conditions::new(self.columns.len());
+        let mut conditions = Conditions::new(self.key_columns, self.derivation.as_ref());
+        if let Some(place) = self.merged {
+            conditions.merge(place);
+        }
         for (index, (column, kind)) in self.columns.iter().zip(&self.kinds).enumerate() {
             for bound in column {
                 let Some(condition) = bind_one(bound, *kind, given)? else {
@@ -226,7 +298,7 @@ impl KeyFilter {
             }
         }
         // Past that the ranges would hold rows that nobody asked for.
-        let few = self.listed().next().is_none() || conditions.combinations() <= RANGES_MAX;
+        let few = self.listed().next().is_none() || !conditions.is_cut();
         Ok(few.then_some(conditions))
     }
 
@@ -244,9 +316,17 @@ impl KeyFilter {
     /// What is asked of the key, as a person would write it; `key` are the positions of its columns.
     pub(crate) fn shown(&self, schema: &Schema, key: &[usize]) -> Vec<String> {
         let mut shown = Vec::new();
-        for (bounds, position) in self.columns.iter().zip(key) {
-            let column = schema.columns().get(*position);
-            let name = column.map_or("", |column| column.name.as_str());
+        for (place, (bounds, position)) in self.columns.iter().zip(key).enumerate() {
+            let name = schema.name_at(*position);
+            if let (Some(rule), false) = (self.derived(place), bounds.iter().any(Bound::is_value)) {
+                let inputs = rule.positions().iter().map(|input| schema.name_at(*input));
+                shown.push(format!(
+                    "{name} from {}",
+                    inputs.collect::<Vec<_>>().join(", ")
+                ));
+            } else if let Some(buckets) = self.buckets(place) {
+                shown.push(format!("{name} in {} buckets", buckets.len()));
+            }
             shown.extend(bounds.iter().map(|bound| bound.shown(name, schema)));
         }
         shown
@@ -259,36 +339,71 @@ impl KeyFilter {
     }
 
     fn bind_point(&self, given: Given<'_>) -> Result<Option<Keys>> {
+        if let Some(derivation) = &self.derivation {
+            return self.bind_derived(derivation, given);
+        }
         let mut key = Vec::new();
-        for (column, kind) in self.columns.iter().zip(&self.kinds) {
-            let [Bound::Equal(values)] = column.as_slice() else {
-                continue;
-            };
-            for value in values {
-                let Some(value) = exact(value, *kind, given)? else {
-                    return Ok(None);
-                };
-                if value.is_null() {
-                    return Ok(Some(Keys::Ranges(Vec::new())));
-                }
-                append_key_value(&mut key, &value)?;
+        for place in 0..self.key_columns {
+            match self.single(place, given)? {
+                Single::Value(value) => append_key_value(&mut key, &value)?,
+                Single::Null => return Ok(Some(Keys::Ranges(Vec::new()))),
+                Single::Open => return Ok(None),
             }
         }
         Ok(Some(Keys::Point(key)))
     }
+
+    /// The same for a key with generated columns.
+    fn bind_derived(&self, derivation: &Derivation, given: Given<'_>) -> Result<Option<Keys>> {
+        let nothing = || Ok(Some(Keys::Ranges(Vec::new())));
+        let mut values = vec![None; self.columns.len()];
+        for (place, at) in values.iter_mut().enumerate() {
+            if self.is_single(place) && !self.asked(place).is_empty() {
+                match self.single(place, given)? {
+                    Single::Value(value) => *at = Some(value),
+                    Single::Null => return nothing(),
+                    Single::Open => return Ok(None),
+                }
+            }
+        }
+        let mut key = Vec::new();
+        for place in 0..self.key_columns {
+            let value = match (values.get(place).cloned().flatten(), self.derived(place)) {
+                (None, Some(rule)) => derivation.values(rule, &values).into_iter().next(),
+                (value, _) => value,
+            };
+            match value {
+                Some(value) => append_key_value(&mut key, &value)?,
+                None => return nothing(),
+            }
+        }
+        Ok(Some(Keys::Point(key)))
+    }
+
+    /// The one value that a column is bound to.
+    fn single(&self, place: usize, given: Given<'_>) -> Result<Single> {
+        let ([Bound::Equal(values)], Some(kind)) = (self.asked(place), self.kinds.get(place))
+        else {
+            return Ok(Single::Open);
+        };
+        let [value] = values.as_slice() else {
+            return Ok(Single::Open);
+        };
+        Ok(match exact(value, *kind, given)? {
+            None => Single::Open,
+            Some(value) if value.is_null() => Single::Null,
+            Some(value) => Single::Value(value),
+        })
+    }
 }
 
-/// Whether there are few enough combinations of values to read each by itself.
-fn combinations(columns: &[Vec<Bound>]) -> bool {
-    let mut product: usize = 1;
-    for column in columns {
-        let choices = column.iter().map(|bound| match bound {
-            Bound::Equal(values) => values.len().max(1),
-            _ => 1,
-        });
-        product = product.saturating_mul(choices.min().unwrap_or(1));
-    }
-    product <= RANGES_MAX
+/// The one value that a column is bound to.
+enum Single {
+    Value(Value),
+    /// None: it is compared with NULL.
+    Null,
+    /// One that only DataFusion can compare.
+    Open,
 }
 
 fn compile_all(parts: &[&ast::Expr], scope: &mut Scope<'_>) -> Result<Option<Vec<Scalar>>> {
@@ -348,127 +463,4 @@ fn exact(scalar: &Scalar, kind: Type, given: Given<'_>) -> Result<Option<Value>>
         return Ok(Some(value));
     }
     Ok(number::whole(&value, kind))
-}
-
-/// What a part of a filter asks of one key column, if that is all it asks.
-fn bounds(key: &Key<'_>, part: &ast::Expr, scope: &mut Scope<'_>) -> Option<(usize, Vec<Bound>)> {
-    match part {
-        ast::Expr::BinaryOp { left, op, right } => {
-            let comparison = Comparison::new(op)?;
-            if let Some(column) = key_column(key, left, scope) {
-                let value = key_value(key, column, right, scope)?;
-                return Some((column, vec![compared(comparison, value)?]));
-            }
-            let column = key_column(key, right, scope)?;
-            let value = key_value(key, column, left, scope)?;
-            Some((column, vec![compared(comparison.swapped(), value)?]))
-        }
-        ast::Expr::InList {
-            expr,
-            list,
-            negated: false,
-        } => {
-            let column = key_column(key, expr, scope)?;
-            let values = list.iter().map(|item| key_value(key, column, item, scope));
-            Some((column, vec![Bound::Equal(values.collect::<Option<_>>()?)]))
-        }
-        ast::Expr::AnyOp {
-            left,
-            compare_op: ast::BinaryOperator::Eq,
-            right,
-            ..
-        } => {
-            let column = key_column(key, left, scope)?;
-            let list = match right.as_ref() {
-                ast::Expr::Cast {
-                    expr, data_type, ..
-                } if list_element(data_type) == key.kinds.get(column).copied() => expr,
-                other => other,
-            };
-            Some((column, vec![Bound::Listed(scope.list(list)?)]))
-        }
-        ast::Expr::Between {
-            expr,
-            negated: false,
-            low,
-            high,
-        } => {
-            let column = key_column(key, expr, scope)?;
-            let low = key_value(key, column, low, scope)?;
-            let high = key_value(key, column, high, scope)?;
-            let low = Bound::Above(low, Inclusive::Yes);
-            Some((column, vec![low, Bound::Below(high, Inclusive::Yes)]))
-        }
-        ast::Expr::IsNull(inner) => Some((key_column(key, inner, scope)?, vec![Bound::Null])),
-        ast::Expr::IsNotDistinctFrom(left, right) => {
-            let column = key_column(key, left, scope)?;
-            match key_value(key, column, right, scope)? {
-                Scalar::Value(Value::Null) => Some((column, vec![Bound::Null])),
-                Scalar::Value(value) => {
-                    Some((column, vec![Bound::Equal(vec![Scalar::Value(value)])]))
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-fn compared(comparison: Comparison, value: Scalar) -> Option<Bound> {
-    Some(match comparison {
-        Comparison::Equal => Bound::Equal(vec![value]),
-        Comparison::Less => Bound::Below(value, Inclusive::No),
-        Comparison::LessOrEqual => Bound::Below(value, Inclusive::Yes),
-        Comparison::Greater => Bound::Above(value, Inclusive::No),
-        Comparison::GreaterOrEqual => Bound::Above(value, Inclusive::Yes),
-        Comparison::NotEqual => return None,
-    })
-}
-
-/// Which column of the key an expression names.
-fn key_column(key: &Key<'_>, expr: &ast::Expr, scope: &mut Scope<'_>) -> Option<usize> {
-    let plain = matches!(
-        expr,
-        ast::Expr::Identifier(_) | ast::Expr::CompoundIdentifier(_)
-    );
-    match scope.compile(expr, None).ok()?.filter(|_| plain)? {
-        Scalar::Column(position, _) => key.positions.iter().position(|at| *at == position),
-        _ => None,
-    }
-}
-
-/// A value to compare a key column with. What would have to be rounded or does not fit is compared by
-/// DataFusion.
-fn key_value(
-    key: &Key<'_>,
-    column: usize,
-    expr: &ast::Expr,
-    scope: &mut Scope<'_>,
-) -> Option<Scalar> {
-    let kind = *key.kinds.get(column)?;
-    let scalar = scope.compile(expr, Some(number::beside(kind))).ok()??;
-    if !scalar.is_fixed() {
-        return None;
-    }
-    match (scalar.kind(), &scalar) {
-        (None, Scalar::Value(_)) => Some(scalar),
-        (None, _) => None,
-        (Some(known), _) if known == kind => Some(scalar),
-        (Some(known), Scalar::Value(value))
-            if number::is_exact(known) && number::is_exact(kind) =>
-        {
-            number::whole(value, kind).map(Scalar::Value)
-        }
-        (Some(known), _) if number::is_exact(known) && number::is_exact(kind) => Some(scalar),
-        _ => None,
-    }
-}
-
-/// The name of a column that an expression is.
-pub(crate) fn plain_column(expr: &ast::Expr) -> Option<String> {
-    match expr {
-        ast::Expr::Identifier(name) => Some(tree_name(name)),
-        ast::Expr::CompoundIdentifier(parts) => parts.last().map(tree_name),
-        _ => None,
-    }
 }

@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use keys::Value;
 use syntax::ast;
-use txn::{Bytes, Direction, KeyRange, Reader, Scan, Timestamp};
+use txn::{Bytes, Direction, KeyRange, Reader, Scan, TableId, Timestamp};
 
 use super::filter::{KeyFilter, Keys};
 use crate::access::{Access, AccessKind, Target};
 use crate::index::IndexTable;
+use crate::merge::Merge;
 use crate::scalar::{Given, Scope};
 use crate::{Error, Result, Table};
 
@@ -125,13 +126,30 @@ impl Path {
         }
     }
 
+    /// The table or index whose keys are read.
+    fn read_id(&self) -> TableId {
+        match &self.index {
+            Some(index) => index.id,
+            None => self.table.id(),
+        }
+    }
+
+    /// The index whose entries only tell where the rows are.
+    fn fetched_by(&self) -> Option<&Arc<IndexTable>> {
+        self.index.as_ref().filter(|_| !self.covered)
+    }
+
     /// Begins to read these keys.
     pub(crate) fn read(&self, keys: Keys, reader: Reader, direction: Direction) -> PathRows {
-        let (mut point, mut ranges) = (None, VecDeque::new());
+        let (mut point, mut ranges, mut merge) = (None, VecDeque::new(), None);
         match keys {
             Keys::Point(key) if self.index.is_none() => point = Some(key),
             Keys::Point(key) => ranges.push_back(KeyRange::point(&key)),
             Keys::Ranges(all) => ranges = all.into(),
+            Keys::Merged(buckets) => {
+                let id = self.read_id();
+                merge = Some(Merge::new(reader.clone(), id, buckets, direction));
+            }
         }
         if direction == Direction::Descending {
             ranges.make_contiguous().reverse();
@@ -141,6 +159,7 @@ impl Path {
             ranges,
             scan: None,
             fetched: None,
+            merge,
             reader,
             direction,
         }
@@ -154,6 +173,7 @@ pub(crate) struct PathRows {
     scan: Option<Scan>,
     /// The row it stands on, if that is not the one that the scan stands on.
     fetched: Option<(Bytes, Bytes)>,
+    merge: Option<Merge>,
     reader: Reader,
     direction: Direction,
 }
@@ -217,10 +237,16 @@ impl PathRows {
             self.fetched = row.map(|row| (key.into(), row));
             return Ok(self.fetched.is_some());
         }
-        let id = match &path.index {
-            Some(index) => index.id,
-            None => path.table.id(),
-        };
+        if let Some(merge) = &mut self.merge {
+            self.fetched = match (merge.next()?, path.fetched_by()) {
+                (Some((key, entry)), Some(index)) => {
+                    Some(index.fetch(&path.table, &self.reader, &key, &entry)?)
+                }
+                (pair, _) => pair,
+            };
+            return Ok(self.fetched.is_some());
+        }
+        let id = path.read_id();
         loop {
             let Some(scan) = &mut self.scan else {
                 let Some(range) = self.ranges.pop_front() else {
@@ -233,9 +259,7 @@ impl PathRows {
                 self.scan = None;
                 continue;
             }
-            if let Some(index) = &path.index
-                && !path.covered
-            {
+            if let Some(index) = path.fetched_by() {
                 let (key, entry) = scan.row();
                 let row = index.fetch(&path.table, &self.reader, key, entry)?;
                 self.fetched = Some(row);

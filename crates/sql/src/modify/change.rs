@@ -157,7 +157,16 @@ impl ChangePlan {
     /// The columns that an UPDATE assigns; `None` is DELETE.
     pub(crate) fn assigned(&self) -> Option<Vec<usize>> {
         let assigned = self.assigned.as_ref()?.iter();
-        Some(assigned.map(|one| one.position).collect())
+        let mut positions: Vec<usize> = assigned.map(|one| one.position).collect();
+        // Generated columns change with what they are worked out from.
+        let generated = self.table.schema().generated().iter();
+        let moved = generated.filter(|one| {
+            let mut inputs = one.inputs.iter();
+            inputs.any(|input| positions.contains(input)) && !positions.contains(&one.position)
+        });
+        let moved: Vec<usize> = moved.map(|one| one.position).collect();
+        positions.extend(moved);
+        Some(positions)
     }
 
     /// The query that finds the rows by DataFusion.
@@ -200,6 +209,7 @@ impl ChangePlan {
         for (old, new) in pairs {
             match new {
                 Some(new) => {
+                    executor.warn_of_row(self.table.schema(), &new);
                     replace_row(transaction, &self.table, Some(&old), &new)?;
                     answer.add(&new, given)?;
                 }
@@ -285,7 +295,12 @@ impl ChangePlan {
                 *place = cast(value, column.kind)?;
             }
         }
-        self.table.schema().fit(&mut new)?;
+        let schema = self.table.schema();
+        schema.fit(&mut new)?;
+        if !schema.generated().is_empty() {
+            let assigned = assigned.iter().map(|one| one.position);
+            schema.generate(&mut new, &assigned.collect::<Vec<_>>())?;
+        }
         Ok(Some(new))
     }
 }

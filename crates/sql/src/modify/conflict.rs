@@ -13,6 +13,7 @@ use syntax::ast;
 use txn::Transaction;
 
 use super::change::{assigned_column, new_value, refuse_always};
+use super::find_row;
 use crate::default::is_default;
 use crate::index::IndexTable;
 use crate::names::{tree_name, tree_table_name};
@@ -72,10 +73,9 @@ impl Conflict {
         row: &[Value],
     ) -> Result<Option<Vec<Value>>> {
         if self.key {
-            let schema = table.schema();
-            let key = schema.encode_key(&schema.key_of(row))?;
-            if let Some(bytes) = transaction.get(table.id(), &key)? {
-                return Ok(Some(schema.decode(&key, &bytes)?));
+            let found = find_row(transaction, table, row)?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
         for index in &self.indexes {
@@ -85,6 +85,13 @@ impl Conflict {
             }
         }
         Ok(None)
+    }
+
+    /// The columns that the update of an old row sets.
+    pub(super) fn assigned(&self) -> Vec<usize> {
+        let update = self.update.iter();
+        let assigned = update.flat_map(|update| &update.assigned);
+        assigned.map(|(position, _)| *position).collect()
     }
 
     /// What becomes of the old row and the one that was to be inserted; `None` if nothing does.
@@ -151,7 +158,8 @@ fn update(
     Ok(Some(Update { assigned, filter }))
 }
 
-/// The primary key or unique index over these columns, in any order.
+/// The primary key or unique index over these columns, in any order. Generated columns of the key may
+/// be left out if they follow from the others: they tell no two rows apart.
 fn over(table: &Table, names: &[ast::Ident]) -> Result<(bool, Vec<Arc<IndexTable>>)> {
     let schema = table.schema();
     let names: Vec<String> = names.iter().map(tree_name).collect();
@@ -160,7 +168,14 @@ fn over(table: &Table, names: &[ast::Ident]) -> Result<(bool, Vec<Arc<IndexTable
         positions.push(schema.column_position(name)?);
     }
     let key = schema.key_positions();
-    if key.len() == positions.len() && key.iter().all(|one| positions.contains(one)) {
+    let follows = |one: &usize| {
+        let generated = schema.generated_at(*one);
+        generated.is_some_and(|one| one.inputs.iter().all(|input| key.contains(input)))
+    };
+    let named = |one: &usize| positions.contains(one);
+    if key.iter().all(|one| named(one) || follows(one))
+        && positions.iter().all(|one| key.contains(one))
+    {
         return Ok((true, Vec::new()));
     }
     let mut unique = table

@@ -12,7 +12,7 @@ use super::change::{new_value, refuse_always};
 use super::conflict::Conflict;
 use super::patch::Blind;
 use super::returning::{Returning, Written};
-use super::{delete_row, insert_row, replace_row};
+use super::{delete_row, find_row, insert_row, replace_row};
 use crate::default::{default_scalar, is_default};
 use crate::execute::Answer;
 use crate::names::{column_name, table_name};
@@ -33,6 +33,8 @@ pub(crate) struct InsertPlan {
     positions: Vec<usize>,
     /// What the other columns hold, by position; nothing for those that are given.
     others: Vec<Option<Scalar>>,
+    /// The columns that are given, and the generated ones that follow from them alone.
+    said: Vec<usize>,
     source: Source,
     conflict: Option<Conflict>,
     /// How rows are written of which nothing is read.
@@ -69,6 +71,8 @@ impl InsertPlan {
         let schema = table.schema();
         let positions = positions(schema, insert)?;
         check_identity(schema, &positions, insert)?;
+        check_generated(schema, &positions, insert.mode)?;
+        let said = said(schema, &positions);
         let mut others = Vec::with_capacity(schema.columns().len());
         for (position, column) in schema.columns().iter().enumerate() {
             others.push(match positions.contains(&position) {
@@ -90,7 +94,7 @@ impl InsertPlan {
         };
         let returning = Returning::new(&table, insert.returning.as_deref(), &mut row_scope)?;
         let blind = match insert.mode {
-            Mode::Upsert if returning.is_none() => Blind::new(&table, &positions)?,
+            Mode::Upsert if returning.is_none() => Blind::new(&table, &said, &positions)?,
             _ => None,
         };
         let parameters = std::mem::take(&mut row_scope.parameters);
@@ -104,6 +108,7 @@ impl InsertPlan {
             mode: insert.mode,
             positions,
             others,
+            said,
             source,
             conflict,
             blind,
@@ -149,15 +154,34 @@ impl InsertPlan {
                     *place = known(scalar)?;
                 }
             }
+            self.known_generated(&mut row);
             found.push(row);
         }
         Ok(Some(found))
     }
 
+    /// Works out the generated columns of a row as far as it is known.
+    fn known_generated(&self, row: &mut [Option<Value>]) {
+        for generated in self.table.schema().generated() {
+            let known = |position: &usize| row.get(*position).is_some_and(Option::is_some);
+            let value = match generated.inputs.iter().all(known) {
+                true => {
+                    let values = row.iter().cloned();
+                    let values = values.map(|value| value.unwrap_or(Value::Null));
+                    generated.value(&values.collect::<Vec<_>>()).ok()
+                }
+                false => None,
+            };
+            if let Some(place) = row.get_mut(generated.position) {
+                *place = value;
+            }
+        }
+    }
+
     /// Whether the row that is there is read before a new one is written.
     pub(crate) fn reads_first(&self) -> bool {
-        let whole = self.positions.len() == self.table.schema().columns().len();
-        let indexed = !self.table.indexes().is_empty();
+        let whole = self.said.len() == self.table.schema().columns().len();
+        let indexed = !self.table.indexes().is_empty() || self.table.schema().moves();
         match self.mode {
             Mode::Insert | Mode::UpdateOn => true,
             Mode::Upsert => indexed || !whole && self.blind.is_none(),
@@ -266,8 +290,35 @@ impl InsertPlan {
             });
         }
         overwrite(&mut row, &self.positions, &values);
-        self.table.schema().fit(&mut row)?;
+        let schema = self.table.schema();
+        schema.fit(&mut row)?;
+        match self.mode {
+            Mode::Insert | Mode::Replace => schema.generate(&mut row, &self.positions)?,
+            // What the statement does not say may be in the row that is there.
+            _ => {
+                let checked = self.positions.iter().copied();
+                let checked =
+                    checked.filter(|position| follows(schema, *position, &self.positions));
+                let trusted: Vec<(usize, Value)> = self.trusted(&values);
+                schema.generate(&mut row, &checked.collect::<Vec<_>>())?;
+                for (position, value) in trusted {
+                    overwrite(&mut row, &[position], &[value]);
+                }
+            }
+        }
         Ok(NewRow { given: values, row })
+    }
+
+    /// The values that are given for generated columns and cannot be checked yet.
+    fn trusted(&self, values: &[Value]) -> Vec<(usize, Value)> {
+        let schema = self.table.schema();
+        let given = self.positions.iter().zip(values);
+        let open = given.filter(|(position, value)| {
+            let generated = schema.generated_at(**position).is_some();
+            generated && !value.is_null() && !follows(schema, **position, &self.positions)
+        });
+        open.map(|(position, value)| (*position, value.clone()))
+            .collect()
     }
 
     /// Writes one row.
@@ -280,6 +331,9 @@ impl InsertPlan {
     ) -> Result<()> {
         let schema = self.table.schema();
         let mut row = new.row;
+        if let Some(executor) = given.executor {
+            executor.warn_of_row(schema, &row);
+        }
         if self.mode == Mode::Insert {
             return self.insert(transaction, row, given, answer);
         }
@@ -289,11 +343,7 @@ impl InsertPlan {
             return answer.add(&row, given);
         }
         let old = match self.reads_first() {
-            true => {
-                let key = schema.encode_key(&schema.key_of(&row))?;
-                let old = transaction.get(self.table.id(), &key)?;
-                old.map(|bytes| schema.decode(&key, &bytes)).transpose()?
-            }
+            true => find_row(transaction, &self.table, &row)?,
             false => None,
         };
         match (self.mode, &old) {
@@ -306,7 +356,9 @@ impl InsertPlan {
                 row.clone_from(old);
                 overwrite(&mut row, &self.positions, &new.given);
                 schema.fit(&mut row)?;
+                schema.generate(&mut row, &self.positions)?;
             }
+            (Mode::Upsert, None) => schema.generate(&mut row, &self.positions)?,
             _ => {}
         }
         replace_row(transaction, &self.table, old.as_deref(), &row)?;
@@ -330,6 +382,7 @@ impl InsertPlan {
             };
             row = merged;
             table.schema().fit(&mut row)?;
+            table.schema().generate(&mut row, &conflict.assigned())?;
             replace_row(transaction, table, Some(&old), &row)?;
         } else {
             insert_row(transaction, table, &row)?;
@@ -389,6 +442,42 @@ fn check_identity(schema: &Schema, positions: &[usize], insert: &Insert) -> Resu
         };
         if given {
             refuse_always(schema, *position)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether all is given that a generated column is worked out from.
+fn follows(schema: &Schema, position: usize, given: &[usize]) -> bool {
+    let generated = schema.generated_at(position);
+    generated.is_none_or(|one| one.follows(given))
+}
+
+/// The given columns, and the generated ones that follow from them alone.
+fn said(schema: &Schema, positions: &[usize]) -> Vec<usize> {
+    let mut said = positions.to_vec();
+    for generated in schema.generated() {
+        let position = generated.position;
+        if !said.contains(&position) && follows(schema, position, positions) {
+            said.push(position);
+        }
+    }
+    said
+}
+
+/// Refuses UPDATE … ON and DELETE … ON that leave the key open.
+fn check_generated(schema: &Schema, positions: &[usize], mode: Mode) -> Result<()> {
+    if !matches!(mode, Mode::UpdateOn | Mode::DeleteOn) {
+        return Ok(());
+    }
+    for position in schema.key_positions() {
+        if !positions.contains(position) && !follows(schema, *position, positions) {
+            return Err(Error::Generated {
+                table: schema.name().to_owned(),
+                column: schema.name_at(*position).to_owned(),
+                reason: "it is part of the key: name it, or all that it is worked out from"
+                    .to_owned(),
+            });
         }
     }
     Ok(())

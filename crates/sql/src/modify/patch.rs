@@ -75,15 +75,25 @@ pub(super) struct Blind {
 }
 
 impl Blind {
-    /// For a statement that gives these columns; `None` if a row cannot be written unseen.
-    pub(super) fn new(table: &Table, positions: &[usize]) -> Result<Option<Self>> {
+    /// For a statement that gives the columns `positions`, from which those in `said` follow; `None` if
+    /// a row cannot be written unseen.
+    pub(super) fn new(table: &Table, said: &[usize], positions: &[usize]) -> Result<Option<Self>> {
         let schema = table.schema();
-        let said = |position: &usize| positions.contains(position);
+        let key = schema.key_positions();
+        // What is generated from columns some of which are said depends on the row that is there.
+        let mixed = schema.generated().iter().any(|one| {
+            let mut inputs = one.inputs.iter().filter(|input| !key.contains(input));
+            !said.contains(&one.position) && inputs.any(|input| positions.contains(input))
+                || positions.contains(&one.position) && !one.follows(positions)
+        });
+        let (all, said) = (said.len() == schema.columns().len(), |position: &usize| {
+            said.contains(position) || key.contains(position)
+        });
         let mut unsaid = schema.columns().iter().enumerate();
         let filled = unsaid.all(|(position, column)| {
             said(&position) || !column.not_null || column.default.is_some()
         });
-        if !filled || !table.indexes().is_empty() || positions.len() == schema.columns().len() {
+        if !filled || mixed || all || schema.moves() || !table.indexes().is_empty() {
             return Ok(None);
         }
         let slots = &schema.parts().slots;

@@ -8,9 +8,7 @@ use crate::{Error, Result, Table, index};
 /// Puts a row where none may be; an error if there is one.
 pub fn insert_row(transaction: &mut Transaction, table: &Table, row: &[Value]) -> Result<()> {
     let (key, bytes) = table.schema().encode(row)?;
-    if transaction.get(table.id(), &key)?.is_some() {
-        return Err(exists(table, &key));
-    }
+    check_free(transaction, table, &key, row)?;
     index::maintain(transaction, table, None, Some(row))?;
     transaction.put(table.id(), key, bytes)?;
     Ok(())
@@ -23,7 +21,7 @@ pub(crate) fn insert_encoded(
     key: Bytes,
     bytes: Bytes,
 ) -> Result<()> {
-    if !table.indexes().is_empty() {
+    if !table.indexes().is_empty() || table.schema().moves() {
         return insert_row(transaction, table, &table.schema().decode(&key, &bytes)?);
     }
     if transaction.get(table.id(), &key)?.is_some() {
@@ -46,10 +44,9 @@ pub fn replace_row(
     if let Some(old) = old
         && !schema.same_key(old, new)
     {
-        if transaction.get(table.id(), &key)?.is_some() {
-            return Err(exists(table, &key));
-        }
-        transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
+        let before = schema.encode_key(&schema.key_of(old))?;
+        transaction.delete(table.id(), before)?;
+        check_free(transaction, table, &key, new)?;
     }
     index::maintain(transaction, table, old, Some(new))?;
     transaction.put(table.id(), key, bytes)?;
@@ -61,6 +58,35 @@ pub fn delete_row(transaction: &mut Transaction, table: &Table, old: &[Value]) -
     let schema = table.schema();
     index::maintain(transaction, table, Some(old), None)?;
     transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
+    Ok(())
+}
+
+/// The row with the key of this one, wherever it lies.
+pub fn find_row(
+    transaction: &Transaction,
+    table: &Table,
+    row: &[Value],
+) -> Result<Option<Vec<Value>>> {
+    let schema = table.schema();
+    let key = schema.encode_key(&schema.key_of(row))?;
+    if let Some(bytes) = transaction.get(table.id(), &key)? {
+        return schema.decode(&key, &bytes).map(Some);
+    }
+    let Some(key) = schema.former_key(row)? else {
+        return Ok(None);
+    };
+    let bytes = transaction.get(table.id(), &key)?;
+    bytes.map(|bytes| schema.decode(&key, &bytes)).transpose()
+}
+
+/// An error if there is a row with the key of this one.
+fn check_free(transaction: &Transaction, table: &Table, key: &Bytes, row: &[Value]) -> Result<()> {
+    let former = table.schema().former_key(row)?;
+    for key in [Some(key.clone()), former].into_iter().flatten() {
+        if transaction.get(table.id(), &key)?.is_some() {
+            return Err(exists(table, &key));
+        }
+    }
     Ok(())
 }
 

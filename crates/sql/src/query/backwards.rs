@@ -1,9 +1,12 @@
-//! Reads a table backwards where that saves a sort.
+//! Reads a table backwards, or its buckets side by side, where that saves a sort.
 //!
 //! ```text
 //!   Sort [at DESC]                              Sort [at DESC]         no longer needed, and taken
 //!     Filter user = 7                 becomes     Filter user = 7      away by DataFusion itself
 //!       Scan in the order (user, at)                Scan backwards
+//!
+//!   Sort [at]                                   Sort [at]
+//!     Scan in the order (bucket, at)  becomes     Scan in the order (at), buckets merged
 //! ```
 
 use std::sync::Arc;
@@ -21,7 +24,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 
 use super::scan::ScanExec;
 
-/// Turns scans around below sorts.
+/// Turns scans around, or merges their buckets, below sorts.
 #[derive(Debug, Default)]
 pub(crate) struct Backwards;
 
@@ -66,8 +69,8 @@ fn turned(
     order: &[PhysicalSortExpr],
 ) -> DataFusionResult<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = plan.downcast_ref::<ScanExec>() {
-        let reversed = scan.reversed_for(order);
-        return Ok(reversed.map(|scan| Arc::new(scan) as Arc<dyn ExecutionPlan>));
+        let turned = scan.reversed_for(order).or_else(|| scan.merged_for(order));
+        return Ok(turned.map(|scan| Arc::new(scan) as Arc<dyn ExecutionPlan>));
     }
     let below = if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         match through(projection, order) {

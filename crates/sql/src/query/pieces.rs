@@ -28,6 +28,7 @@ use super::decode::Wanted;
 use super::provider::external;
 use super::through::Through;
 use crate::conditions::Conditions;
+use crate::merge::Merge;
 use crate::{Result, Table};
 
 /// How many rows the first batch of a stream holds: whoever wants few rows should not wait for many.
@@ -87,6 +88,14 @@ impl Pieces {
         })
     }
 
+    /// None: what is read is known otherwise.
+    pub(crate) fn none() -> Self {
+        Self {
+            left: Mutex::default(),
+            rows: 0,
+        }
+    }
+
     /// How many rows the partitions hold that are read; a part of them if only a part is read.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
@@ -108,6 +117,7 @@ pub(crate) struct Batches {
     /// How many rows are still wanted.
     pub(crate) left: usize,
     scan: Option<txn::Scan>,
+    merge: Option<Merge>,
     batch_rows: usize,
     /// A turn for others after each batch.
     pause: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -132,6 +142,8 @@ impl Effort {
 
 /// What a stream reads.
 pub(crate) struct Source {
+    /// Ranges that are merged, instead of the pieces.
+    pub(crate) merge: Option<Merge>,
     pub(crate) table: Arc<Table>,
     pub(crate) wanted: Arc<Wanted>,
     pub(crate) reader: Reader,
@@ -152,6 +164,7 @@ impl Batches {
             pieces,
             left: limit.unwrap_or(usize::MAX),
             scan: None,
+            merge: source.merge,
             batch_rows: FIRST_BATCH_ROWS,
             pause: None,
             effort: source.effort,
@@ -171,6 +184,14 @@ impl Batches {
         };
         let schema = self.table.schema();
         let id = through.map_or(self.table.id(), |through| through.index.id);
+        while let Some(merge) = &mut self.merge
+            && batch.rows() < rows_max
+        {
+            match merge.next()? {
+                Some((key, row)) => batch.push(schema, &key, &row)?,
+                None => self.merge = None,
+            }
+        }
         while batch.rows() < rows_max {
             let scan = match &mut self.scan {
                 Some(scan) => scan,

@@ -20,6 +20,7 @@ use keys::{Type, Value};
 use super::columns::data_type;
 use super::{parameters, results};
 use crate::conditions::{Condition, Conditions, Inclusive};
+use crate::generated::Derivation;
 use crate::{Column, Schema};
 
 /// What filters, which must all hold, ask of key columns.
@@ -27,6 +28,8 @@ use crate::{Column, Schema};
 pub(crate) struct Filters {
     key_columns: usize,
     terms: Vec<Term>,
+    /// How generated columns of the key follow from others.
+    derivation: Option<Arc<Derivation>>,
 }
 
 /// What one filter asks of one key column.
@@ -52,7 +55,8 @@ impl Filters {
         filters: &[Expr],
         properties: &ExecutionProps,
     ) -> Self {
-        let columns = key.iter();
+        let derivation = Derivation::new(schema, key);
+        let columns = derivation.as_ref().map_or(key, |one| &one.positions).iter();
         let mut finder = Finder {
             key: columns.filter_map(|at| schema.columns().get(*at)).collect(),
             properties,
@@ -64,12 +68,13 @@ impl Filters {
         Self {
             key_columns: key.len(),
             terms: finder.terms,
+            derivation,
         }
     }
 
     /// What is asked, with the values of this run.
     pub(crate) fn conditions(&self) -> Conditions {
-        let mut found = Conditions::new(self.key_columns);
+        let mut found = Conditions::new(self.key_columns, self.derivation.as_ref());
         for term in &self.terms {
             match &term.asked {
                 Asked::Null => found.add(term.column, Condition::OneOf(vec![Value::Null])),
@@ -95,8 +100,39 @@ impl Filters {
         self.key_columns
     }
 
+    /// What is asked, with the values of this run and with ranges told apart by the columns up to
+    /// this one.
+    pub(crate) fn merged(&self, column: usize) -> Conditions {
+        let mut conditions = self.conditions();
+        conditions.merge(column);
+        conditions
+    }
+
+    /// How many ranges there are to merge if they are told apart by the first columns, of which each
+    /// has one value or buckets. `None` if one of them has neither.
+    pub(crate) fn mergeable(&self, columns: usize) -> Option<usize> {
+        let mut product: usize = 1;
+        for column in 0..columns {
+            if self.fixes(column) {
+                continue;
+            }
+            let free = !self.terms.iter().any(|term| term.column == column);
+            let buckets = self.derivation.as_ref()?.buckets(column)?;
+            product = product.saturating_mul(Some(buckets.len()).filter(|_| free)?);
+        }
+        Some(product)
+    }
+
     /// Whether a key column, by its place in the key, can have one value only.
     pub(crate) fn fixes(&self, column: usize) -> bool {
+        let inputs = self.derivation.as_ref().and_then(|one| one.rule(column));
+        let inputs = inputs.filter(|rule| rule.ways() == 1);
+        let inputs = inputs.map(|rule| rule.inputs.as_slice());
+        self.fixes_itself(column)
+            || inputs.is_some_and(|inputs| inputs.iter().all(|one| self.fixes_itself(*one)))
+    }
+
+    fn fixes_itself(&self, column: usize) -> bool {
         let fixes = |asked: &Asked| match asked {
             Asked::Null => true,
             Asked::Compare(op, _) => matches!(op, Operator::Eq | Operator::IsNotDistinctFrom),
@@ -108,8 +144,24 @@ impl Filters {
     }
 
     /// How much of the key is bound: twice the columns that are bound to values, and one more if the
-    /// next is bound to a range.
+    /// next is bound to a range. Buckets that are read one by one are worth less than a value.
     pub(crate) fn bound(&self) -> usize {
+        let (mut bound, mut buckets) = (0, 0);
+        for column in 0..self.key_columns {
+            if self.to_values(column) {
+                bound += 2;
+            } else if self.by_buckets(column) {
+                buckets = 1;
+            } else {
+                bound += usize::from(self.asks(column));
+                break;
+            }
+        }
+        if bound > 1 { bound - buckets } else { bound }
+    }
+
+    /// Whether a key column is bound to values, by itself or by what it is worked out from.
+    fn to_values(&self, column: usize) -> bool {
         let to_values = |asked: &Asked| match asked {
             Asked::Compare(op, _) => matches!(op, Operator::Eq | Operator::IsNotDistinctFrom),
             Asked::Null | Asked::OneOf(_) => true,
@@ -118,13 +170,25 @@ impl Filters {
             let mut terms = self.terms.iter();
             terms.any(|term| term.column == *column && to_values(&term.asked))
         };
-        let values = (0..self.key_columns).take_while(is_bound).count();
-        values * 2 + usize::from(self.binds(values))
+        let rule = self.derivation.as_ref().and_then(|one| one.rule(column));
+        is_bound(&column) || rule.is_some_and(|rule| rule.inputs.iter().all(is_bound))
     }
 
-    /// Whether anything is asked of a key column.
-    pub(crate) fn binds(&self, column: usize) -> bool {
+    /// Whether a key column has buckets that are read one by one.
+    fn by_buckets(&self, column: usize) -> bool {
+        let derivation = self.derivation.as_ref();
+        let buckets = derivation.and_then(|one| one.buckets(column));
+        let next = column + 1 < self.key_columns && self.asks(column + 1);
+        buckets.is_some() && next && !self.asks(column)
+    }
+
+    fn asks(&self, column: usize) -> bool {
         self.terms.iter().any(|term| term.column == column)
+    }
+
+    /// Whether a key column is bound to anything.
+    pub(crate) fn binds(&self, column: usize) -> bool {
+        self.asks(column) || self.to_values(column) || self.by_buckets(column)
     }
 }
 

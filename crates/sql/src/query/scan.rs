@@ -35,6 +35,8 @@ use super::provider::external;
 use super::ranges::Filters;
 use super::through::Through;
 use crate::access::{Access, AccessKind, Target};
+use crate::conditions::Conditions;
+use crate::merge::{MERGED_MAX, Merge};
 use crate::{Result, Table};
 
 /// Numbers the scans, so that the streams of one find each other in a run.
@@ -52,6 +54,8 @@ pub(crate) struct ScanExec {
     /// The index that snapshots which see all of it are read by.
     through: Option<Arc<Through>>,
     direction: Direction,
+    /// Up to which key column ranges are told apart, to be read side by side and merged.
+    merged: Option<usize>,
     limit: Option<usize>,
     /// About how many rows the planner was told to expect.
     rows: usize,
@@ -77,6 +81,7 @@ impl ScanExec {
             filters: Arc::new(filters),
             through: None,
             direction: Direction::Ascending,
+            merged: None,
             limit: expected.limit,
             rows: expected.rows,
             properties: Arc::new(PlanProperties::new(
@@ -109,13 +114,17 @@ impl ScanExec {
     }
 
     fn set_direction(&mut self, direction: Direction) {
+        self.set_order(direction, self.streams());
+    }
+
+    fn set_order(&mut self, direction: Direction, streams: usize) {
         self.direction = direction;
         let schema = self.wanted.schema();
         let ordering = self.key_order();
         let equivalence = EquivalenceProperties::new_with_orderings(Arc::clone(schema), [ordering]);
         let properties = PlanProperties::new(
             equivalence,
-            Partitioning::UnknownPartitioning(self.streams()),
+            Partitioning::UnknownPartitioning(streams),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
@@ -134,7 +143,8 @@ impl ScanExec {
         if self.through.is_some() {
             return sorted;
         }
-        for (place, key) in self.table.schema().key_positions().iter().enumerate() {
+        let keys = self.table.schema().key_positions().iter().enumerate();
+        for (place, key) in keys.skip(self.merged.map_or(0, |merged| merged + 1)) {
             let wanted = self.positions.iter().position(|position| position == key);
             match wanted {
                 Some(index) => {
@@ -152,7 +162,7 @@ impl ScanExec {
 
     /// The same scan from the last key to the first, if that gives the order asked for.
     pub(crate) fn reversed_for(&self, order: &[PhysicalSortExpr]) -> Option<Self> {
-        if self.through.is_some() {
+        if self.through.is_some() || self.merged.is_some() {
             return None;
         }
         let mut keys = self.table.schema().key_positions().iter().enumerate();
@@ -171,6 +181,56 @@ impl ScanExec {
         Some(reversed)
     }
 
+    /// The same scan with ranges side by side, if merging them gives the order asked for.
+    pub(crate) fn merged_for(&self, order: &[PhysicalSortExpr]) -> Option<Self> {
+        let descending = order.first()?.options.descending;
+        let same = |term: &PhysicalSortExpr| {
+            term.options.descending == descending && term.options.nulls_first != descending
+        };
+        let taken = self.through.is_some() || self.merged.is_some();
+        if taken || !order.iter().all(same) {
+            return None;
+        }
+        let width = self.table.schema().key_positions().len();
+        let after = (0..width).find(|after| self.follows(order, *after))?;
+        let streams = self.filters.mergeable(after)?;
+        if after == 0 || streams > MERGED_MAX {
+            return None;
+        }
+        let mut merged = self.clone();
+        merged.id = SCANS.fetch_add(1, Ordering::Relaxed);
+        merged.merged = Some(after - 1);
+        let direction = match descending {
+            true => Direction::Descending,
+            false => Direction::Ascending,
+        };
+        merged.set_order(direction, 1);
+        Some(merged)
+    }
+
+    /// Whether the key from one of its columns on comes in the order asked for.
+    fn follows(&self, order: &[PhysicalSortExpr], after: usize) -> bool {
+        let mut keys = self.table.schema().key_positions().iter().enumerate();
+        let mut keys = keys.by_ref().skip(after);
+        order.iter().all(|term| {
+            let column = term.expr.downcast_ref::<PhysicalColumn>();
+            let position = column.and_then(|column| self.positions.get(column.index()));
+            let Some(position) = position else {
+                return false;
+            };
+            let next = keys.find(|(place, key)| *key == position || !self.filters.fixes(*place));
+            next.is_some_and(|(_, key)| key == position)
+        })
+    }
+
+    /// What is asked of the keys that are read.
+    fn conditions(&self) -> Conditions {
+        match self.merged {
+            Some(column) => self.filters.merged(column),
+            None => self.filters.conditions(),
+        }
+    }
+
     /// How the rows are found, with the values of a run, or with none.
     pub(crate) fn access(&self, reader: &Reader, bound: bool) -> Result<Access> {
         if let Some(through) = self.through_for(reader)
@@ -181,7 +241,7 @@ impl ScanExec {
         }
         let target = Target::table(&self.table);
         if bound || !self.filters.binds(0) {
-            return Access::new(target, &self.filters.conditions(), reader);
+            return Access::new(target, &self.conditions(), reader);
         }
         let mut keys = 0..self.table.schema().key_positions().len();
         let kind = match keys.all(|place| self.filters.fixes(place)) {
@@ -200,8 +260,17 @@ impl ScanExec {
         }
     }
 
+    fn merge(&self, run: &Run) -> Result<Merge> {
+        let buckets = self.conditions().buckets()?;
+        let reader = run.reader().clone();
+        Ok(Merge::new(reader, self.table.id(), buckets, self.direction))
+    }
+
     fn pieces(&self, run: &Run) -> Result<Pieces> {
         let reader = run.reader();
+        if self.merged.is_some() {
+            return Ok(Pieces::none());
+        }
         // Whoever wants few rows is served by one stream before a cut would be found.
         let few = self.limit.is_some_and(|limit| limit <= FEW_ROWS);
         let streams = if few { 1 } else { self.streams() };
@@ -263,6 +332,9 @@ impl DisplayAs for ScanExec {
         if self.direction == Direction::Descending {
             write!(f, ", backwards")?;
         }
+        if self.merged.is_some() {
+            write!(f, ", merged")?;
+        }
         match self.limit {
             Some(limit) => write!(f, ", limit={limit}"),
             None => Ok(()),
@@ -320,7 +392,12 @@ impl ExecutionPlan for ScanExec {
         let pieces = run
             .pieces(self.id, partition, || self.pieces(&run))
             .map_err(external)?;
+        let merge = match self.merged {
+            Some(_) => Some(self.merge(&run).map_err(external)?),
+            None => None,
+        };
         let source = Source {
+            merge,
             table: Arc::clone(&self.table),
             wanted: Arc::clone(&self.wanted),
             reader: run.reader().clone(),

@@ -19,6 +19,10 @@ pub struct Column {
     /// Whether it was declared to count by itself, and who may give it another value. The sequence is
     /// its default.
     pub identity: Option<Identity>,
+    /// What it is worked out from, if it is: an expression over other columns, as SQL.
+    pub generated: Option<String>,
+    /// What older rows may still have been worked out from, until all of them are moved.
+    pub former: Option<String>,
     /// Whether `*` leaves it out, and INSERT without a list of columns too.
     pub hidden: bool,
 }
@@ -33,6 +37,8 @@ impl Column {
             not_null: false,
             default: None,
             identity: None,
+            generated: None,
+            former: None,
             hidden: false,
         }
     }
@@ -63,6 +69,13 @@ impl Column {
     #[must_use]
     pub fn with_default(mut self, default: impl Into<String>) -> Self {
         self.default = Some(default.into());
+        self
+    }
+
+    /// The same column, worked out from others by this expression.
+    #[must_use]
+    pub fn generated(mut self, expression: impl Into<String>) -> Self {
+        self.generated = Some(expression.into());
         self
     }
 

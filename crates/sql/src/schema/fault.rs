@@ -45,6 +45,14 @@ fn columns_fault(parts: &Parts) -> Option<String> {
         if before.any(|other| other.name == column.name) {
             return Some(format!("column `{}` is there twice", column.name));
         }
+        let generated_bytes = column.generated.as_ref().map_or(0, String::len);
+        if generated_bytes > DEFAULT_BYTES_MAX {
+            return Some(format!(
+                "the expression of a generated column may have {DEFAULT_BYTES_MAX} bytes, that of \
+                 `{}` has {generated_bytes}",
+                column.name
+            ));
+        }
         let default_bytes = column.default.as_ref().map_or(0, String::len);
         if default_bytes > DEFAULT_BYTES_MAX {
             return Some(format!(

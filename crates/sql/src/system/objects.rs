@@ -430,8 +430,8 @@ impl Attribute {
 fn indexes(table: &Table, relation: &Relation) -> Vec<Relation> {
     let schema = table.schema();
     let mut all = Vec::new();
-    if !schema.key_columns().any(|column| column.hidden) {
-        let columns = numbers(schema.key_positions());
+    if !schema.visible_key().is_empty() {
+        let columns = numbers(schema.visible_key());
         let one = Index {
             table: relation.oid,
             table_name: relation.shown(),

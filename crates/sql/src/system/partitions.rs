@@ -1,5 +1,6 @@
 //! The rows of `sys.partition_stats`: every partition of every table, its bounds, size and heat. And
-//! those of `sys.index_builds`: how far the indexes are that are being built.
+//! those of `sys.index_builds` and `sys.bucket_moves`: how far the indexes are that are being built, and
+//! the rows that are on their way to other buckets.
 //!
 //! Columns that this database does not measure are NULL. YDB shows no bounds; here they are paths,
 //! as everywhere keys are printed.
@@ -9,6 +10,7 @@ use txn::{Partition, Store, TableId};
 
 use super::rows::{Cell, Rows};
 use crate::Catalog;
+use crate::rebucket::moves;
 
 /// What YDB calls the table of an index, below the index.
 const INDEX_TABLE: &str = "indexImplTable";
@@ -33,6 +35,17 @@ pub(super) fn fill_builds(catalog: &Catalog, rows: &mut Rows) {
             ("IndexName", build.index.into()),
             ("RowsDone", build.rows_done.into()),
             ("RowsTotal", build.rows_total.into()),
+        ]);
+    }
+}
+
+pub(super) fn fill_moves(catalog: &Catalog, store: &Store, rows: &mut Rows) {
+    for one in moves(catalog, store) {
+        rows.push([
+            ("Path", one.table.into()),
+            ("Buckets", one.buckets.into()),
+            ("RowsDone", one.rows_done.into()),
+            ("RowsTotal", one.rows_total.into()),
         ]);
     }
 }

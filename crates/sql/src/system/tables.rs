@@ -134,6 +134,7 @@ impl SystemTables {
         match (definition.schema, definition.name) {
             (PG_CATALOG, name) => fill(name, self.objects(), &mut rows),
             (INFORMATION_SCHEMA, name) => information::fill(name, self.objects(), &mut rows),
+            (_, "bucket_moves") => partitions::fill_moves(&self.catalog, &self.store, &mut rows),
             (_, "index_builds") => partitions::fill_builds(&self.catalog, &mut rows),
             _ => partitions::fill(&self.catalog, &self.store, &mut rows),
         }

@@ -363,6 +363,13 @@ fn apply(
         ast::ColumnOption::NotNull => column.not_null = Some(span),
         ast::ColumnOption::Null | ast::ColumnOption::Comment(_) => {}
         ast::ColumnOption::Generated {
+            generation_expr_mode: Some(ast::GeneratedExpressionMode::Virtual),
+            ..
+        } => {
+            let reason = "a generated column is STORED: there is none that is worked out when read";
+            return Err(reader.invalid(at, reason));
+        }
+        ast::ColumnOption::Generated {
             generation_expr: Some(expr),
             ..
         } => column.generated = Some(Expression { expr, span }),

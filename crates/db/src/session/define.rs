@@ -1,0 +1,34 @@
+//! Statements that change tables themselves, inside of a transaction and outside.
+
+use std::sync::Arc;
+
+use syntax::Statement;
+
+use super::{Asks, Reply, Session, SessionError};
+use crate::Result;
+
+impl Session {
+    /// Runs a statement that changes tables themselves. `None` if it is to run as one that writes rows.
+    pub(super) async fn define(&mut self, statement: &Statement) -> Result<Option<Reply>> {
+        self.end_block().await?;
+        self.notice_skipped(&statement.kind);
+        let executor = Arc::clone(&self.executor);
+        match &self.transaction {
+            None => {
+                let answer = executor.define(statement).await?;
+                self.notice_made(&statement.kind);
+                Ok(Some(answer.into()))
+            }
+            // Emptying a table can be taken back, as a deletion of all its rows.
+            Some(_) if matches!(statement.kind, Asks::Truncate(_)) => Ok(None),
+            // What it wrote may be about a table that would change under it.
+            Some(open) if open.inner.has_written() => Err(SessionError::Definition.into()),
+            Some(_) => {
+                let answer = executor.define(statement).await?;
+                self.warn("01000", "tables changed at once: ROLLBACK does not undo it");
+                self.notice_made(&statement.kind);
+                Ok(Some(answer.into()))
+            }
+        }
+    }
+}
