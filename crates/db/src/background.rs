@@ -5,11 +5,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use sql::Executor;
+use sql::{Catalog, Executor};
 use txn::Store;
+
+use crate::balance::balance;
+use crate::policy::Policies;
 
 /// How long housekeeping rests between rounds.
 const REST: Duration = Duration::from_millis(200);
+
+/// How long balancing rests between two looks at the heat: it is kept by the second.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How many rounds of collection follow each other without a rest.
 const ROUNDS_MAX: usize = 64;
@@ -37,11 +43,11 @@ struct Stop {
 }
 
 impl Stop {
-    /// Rests, and answers whether to stop.
-    fn rest(&self) -> bool {
+    /// Rests for so long, and answers whether to stop.
+    fn rest(&self, most: Duration) -> bool {
         let mut asked = self.asked.lock();
         if !*asked {
-            self.changed.wait_for(&mut asked, REST);
+            self.changed.wait_for(&mut asked, most);
         }
         *asked
     }
@@ -56,13 +62,25 @@ impl Stop {
     }
 }
 
+/// What the work is done on.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) store: Arc<Store>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) executor: Arc<Executor>,
+    pub(crate) policy: Arc<Policies>,
+}
+
 impl Background {
-    pub(crate) fn start(store: &Arc<Store>, executor: &Arc<Executor>) -> Self {
+    pub(crate) fn start(work: &Work) -> Self {
+        let Work {
+            store, executor, ..
+        } = work;
         let stop = Arc::new(Stop::default());
         let (kept, seen) = (Arc::clone(store), Arc::clone(&stop));
         let swept = Arc::clone(executor);
         let housekeeping = thread("housekeeping", move || {
-            while !seen.rest() {
+            while !seen.rest(REST) {
                 housekeep(&kept, &seen);
                 // What fails is tried again in the next round.
                 let _ = swept.expire(EXPIRE_ROWS_MAX);
@@ -77,9 +95,11 @@ impl Background {
             }
             driven.stop_driving_commits();
         });
+        let (work, seen) = (work.clone(), Arc::clone(&stop));
+        let balancing = thread("balancing", move || keep_even(&work, &seen));
         Self {
             stop,
-            threads: vec![housekeeping, committer],
+            threads: vec![housekeeping, committer, balancing],
         }
     }
 }
@@ -97,6 +117,24 @@ impl Drop for Background {
         for thread in self.threads.drain(..) {
             // A panic in the background was printed when it happened.
             let _ = thread.join();
+        }
+    }
+}
+
+/// Looks at the heat every second, and decides as often as the policy says.
+fn keep_even(work: &Work, stop: &Stop) {
+    let mut decided_us = work.store.now_us();
+    while !stop.rest(LOOK) {
+        work.store.observe();
+        let policy = work.policy.get();
+        let now_us = work.store.now_us();
+        let interval_us = policy.check_interval_s.saturating_mul(1_000_000);
+        // A little early is better than a whole look late.
+        let due = now_us.abs_diff(decided_us) + 500_000 >= interval_us;
+        if due {
+            decided_us = now_us;
+            // What fails is tried again in the next round.
+            let _ = balance(&work.store, &work.catalog, &policy);
         }
     }
 }

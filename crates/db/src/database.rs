@@ -8,7 +8,9 @@ use storage::env::{Clock, Random, SystemClock, SystemRandom};
 use storage::{FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, Placement, SharedPlacement};
 use txn::{Committed, Fatality, Store};
 
-use crate::background::Background;
+use crate::background::{Background, Work};
+use crate::latency::Latencies;
+use crate::policy::Policies;
 use crate::{Result, Snapshot, Transaction};
 
 /// What a database is made of, for those who want something unusual.
@@ -26,7 +28,8 @@ pub struct Options {
     pub history_bytes_max: Option<usize>,
     /// From how many rows on a load bypasses the journal.
     pub ingest_rows_min: Option<usize>,
-    /// Whether housekeeping goes on in the background; otherwise call [`Database::housekeep`].
+    /// Whether housekeeping and balancing go on in the background; otherwise call
+    /// [`Database::housekeep`] and [`Database::balance`].
     pub background: bool,
 }
 
@@ -51,6 +54,8 @@ pub struct Database {
     pub(crate) store: Arc<Store>,
     pub(crate) catalog: Arc<Catalog>,
     executor: Arc<Executor>,
+    pub(crate) policy: Arc<Policies>,
+    pub(crate) latencies: Latencies,
     /// Joined when the database is dropped.
     _background: Option<Background>,
 }
@@ -104,11 +109,21 @@ impl Database {
         let store = Store::open(inner)?;
         let catalog = Arc::new(Catalog::load(&store)?);
         let executor = Arc::new(Executor::new(Arc::clone(&store), Arc::clone(&catalog)));
-        let background = background.then(|| Background::start(&store, &executor));
+        let policy = Arc::new(Policies::load(&store)?);
+        let work = Work {
+            store: Arc::clone(&store),
+            catalog: Arc::clone(&catalog),
+            executor: Arc::clone(&executor),
+            policy: Arc::clone(&policy),
+        };
+        let background = background.then(|| Background::start(&work));
+        let latencies = Latencies::new(&store);
         Ok(Self {
             store,
             catalog,
             executor,
+            policy,
+            latencies,
             _background: background,
         })
     }

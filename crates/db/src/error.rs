@@ -126,6 +126,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::Duplicates { .. }
         | sql::Error::RowExists { .. } => Kind::Exists,
         sql::Error::Schema { .. }
+        | sql::Error::SplitKey { .. }
         | sql::Error::AmbiguousIndex { .. }
         | sql::Error::ColumnInUse { .. }
         | sql::Error::ColumnTwice { .. }

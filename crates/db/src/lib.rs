@@ -45,8 +45,12 @@
 mod admin;
 mod asks;
 mod background;
+mod balance;
 mod database;
 mod error;
+mod latency;
+mod metrics;
+mod policy;
 mod range;
 mod reads;
 mod session;
@@ -55,9 +59,13 @@ mod transaction;
 
 pub use admin::PartitionInfo;
 pub use asks::{CursorAsk, CursorMotion, cursor_ask};
+pub use balance::Balanced;
 pub use database::{Database, Options};
 pub use error::{Error, Kind, Result};
 pub use keys::{Decimal, Declared, Type, Value};
+pub use latency::{LATENCY_BOUNDS_US, Latency};
+pub use metrics::{Metrics, SHARES_SECONDS, TableMetrics};
+pub use policy::Policy;
 pub use range::Range;
 pub use reads::{Row, Rows, Snapshot};
 pub use session::{

@@ -25,6 +25,7 @@ mod error;
 mod explain;
 mod instant;
 mod notices;
+mod reply;
 mod set;
 mod settings;
 mod statements;
@@ -34,7 +35,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use keys::{Type, Value};
-use sql::{Answer, AnswerRows, Executor, Prepared, ResultColumn, named};
+use sql::{Answer, Executor, Prepared, named};
 use syntax::Statement;
 use syntax::statement::Kind as Asks;
 use syntax::statement::Show;
@@ -45,11 +46,11 @@ pub(crate) use self::cursors::folded;
 pub(crate) use self::error::SessionError;
 use self::set::{read_only, show_columns};
 use self::settings::{Settings, Until};
-use self::time::Limit;
-use crate::{Database, Error, Result, Row};
+use crate::{Database, Error, Result};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 pub use notices::Notice;
+pub use reply::{Reply, ReplyRows};
 
 /// Where a session stands between statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,62 +61,6 @@ pub enum TransactionState {
     Open,
     /// Inside a transaction that met an error.
     Failed,
-}
-
-/// What a statement answered.
-pub enum Reply {
-    /// Rows, some at a time.
-    Rows(ReplyRows),
-    /// It is done.
-    Done {
-        /// The command as PostgreSQL tags it: `INSERT`, `CREATE TABLE`, ….
-        command: &'static str,
-        /// How many rows it wrote, where that makes sense.
-        rows: Option<u64>,
-    },
-}
-
-/// The rows of an answer.
-pub struct ReplyRows {
-    rows: AnswerRows,
-    /// How long they may take.
-    limit: Option<Limit>,
-}
-
-impl From<AnswerRows> for ReplyRows {
-    fn from(rows: AnswerRows) -> Self {
-        Self { rows, limit: None }
-    }
-}
-
-impl ReplyRows {
-    /// What they look like.
-    pub fn columns(&self) -> &Arc<[ResultColumn]> {
-        self.rows.columns()
-    }
-
-    /// The command for the tag: `SELECT`, or `INSERT` and the like with RETURNING.
-    pub fn command(&self) -> &'static str {
-        self.rows.command()
-    }
-
-    /// Some more of them; `None` at the end.
-    pub async fn next(&mut self) -> Option<Result<Vec<Row>>> {
-        let next = self.rows.next();
-        let next = match self.limit {
-            Some(limit) => match limit.keep(next).await {
-                Ok(next) => next,
-                Err(error) => return Some(Err(error)),
-            },
-            None => next.await,
-        };
-        Some(next?.map_err(Error::from))
-    }
-
-    /// Counts the time they may take from now on: the client asked for some more of them.
-    pub fn resume(&mut self) {
-        self.limit = self.limit.map(Limit::again);
-    }
 }
 
 /// A conversation. Dropping it rolls back what is open.
@@ -257,6 +202,7 @@ impl Session {
     /// Runs a prepared statement.
     pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
         let limit = self.limit(&prepared.statement().kind);
+        let timer = self.database.latencies.start(&prepared.statement().kind);
         // Planning goes deep, so what leads there stands on the heap.
         let work = Box::pin(self.dispatch(prepared, parameters));
         let outcome = match limit {
@@ -264,7 +210,7 @@ impl Session {
             None => work.await,
         };
         match outcome {
-            Ok(Reply::Rows(rows)) => Ok(Reply::Rows(ReplyRows { limit, ..rows })),
+            Ok(Reply::Rows(rows)) => Ok(Reply::Rows(rows.timed(limit, timer))),
             outcome => outcome.map_err(|error| self.failed(error)),
         }
     }
@@ -587,14 +533,5 @@ impl Open {
             }
             .into()
         })
-    }
-}
-
-impl From<Answer> for Reply {
-    fn from(answer: Answer) -> Self {
-        match answer {
-            Answer::Rows(rows) => Self::Rows(rows.into()),
-            Answer::Done { command, rows } => Self::Done { command, rows },
-        }
     }
 }

@@ -124,6 +124,7 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::TableExists { .. } => "42P07",
         sql::Error::NoSuchColumn { .. } | sql::Error::UnknownColumn { .. } => "42703",
         sql::Error::Schema { .. } => "42P16",
+        sql::Error::SplitKey { .. } => "22023",
         sql::Error::ColumnExists { .. } | sql::Error::ColumnTwice { .. } => "42701",
         sql::Error::ColumnInUse { .. } | sql::Error::SequenceInUse { .. } => "2BP01",
         sql::Error::NullsThere { .. } => "23502",

@@ -52,11 +52,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use storage::env::Clock;
 use storage::{Batch, Durability, Engine, EngineId, KeyRange, Placement};
 
+use crate::decide::Verdict;
 use crate::descriptor::Kind;
+use crate::events::{Cause, EventKind, Events, News};
 use crate::spaces::{HISTORY_SPACE, INTENT_SPACE, META_SPACE, table_space};
 use crate::{Counts, Descriptor, Error, Map, Partition, PartitionId, Result, Share, TableId};
 
@@ -76,6 +78,7 @@ pub struct Directory {
     meta: Arc<dyn Engine>,
     maps: ArcSwap<Maps>,
     ids: Mutex<Ids>,
+    events: Mutex<Events>,
 }
 
 type Maps = BTreeMap<TableId, Entry>;
@@ -121,6 +124,7 @@ impl Directory {
         }
         let tables: BTreeSet<TableId> = maps.keys().copied().collect();
         disk::drop_leftover_spaces(meta.as_ref(), &tables)?;
+        let events = disk::read_events(view.as_ref())?;
         let maps = ArcSwap::from_pointee(maps);
         let directory = Self {
             placement,
@@ -128,6 +132,7 @@ impl Directory {
             meta,
             maps,
             ids: Mutex::new(Ids { next }),
+            events: Mutex::new(events),
         };
         directory.sweep()?;
         Ok(directory)
@@ -235,6 +240,17 @@ impl Directory {
         at: &[u8],
         left: Share,
     ) -> Result<[Arc<Partition>; 2]> {
+        self.split_because(table, (partition, at), left, Cause::by_hand())
+    }
+
+    /// As [`Directory::split`], for a reason that is remembered with it.
+    pub fn split_because(
+        &self,
+        table: TableId,
+        (partition, at): (PartitionId, &[u8]),
+        left: Share,
+        cause: Cause,
+    ) -> Result<[Arc<Partition>; 2]> {
         let mut ids = self.ids.lock();
         let map = self.map(table)?;
         let no_such = Error::NoSuchPartition { table, partition };
@@ -270,12 +286,24 @@ impl Directory {
             new: new.to_vec(),
             batch: Batch::new(),
         };
-        self.change(change, Some(&next), &ids)?;
+        let key = new.last().map(|right| right.descriptor.range.lower.clone());
+        let news = change.news(EventKind::Split, cause, key);
+        self.change_and_tell(change, &next, &ids, news)?;
         Ok(new)
     }
 
     /// Merges neighbours, named in key order, into one partition.
     pub fn merge(&self, table: TableId, partitions: &[PartitionId]) -> Result<Arc<Partition>> {
+        self.merge_because(table, partitions, Cause::by_hand())
+    }
+
+    /// As [`Directory::merge`], for a reason that is remembered with it.
+    pub fn merge_because(
+        &self,
+        table: TableId,
+        partitions: &[PartitionId],
+        cause: Cause,
+    ) -> Result<Arc<Partition>> {
         let mut ids = self.ids.lock();
         let map = self.map(table)?;
         let range = neighbours(&map, partitions)?;
@@ -301,8 +329,36 @@ impl Directory {
             new: vec![new.clone()],
             batch: Batch::new(),
         };
-        self.change(change, Some(&next), &ids)?;
+        let news = change.news(EventKind::Merge, cause, None);
+        self.change_and_tell(change, &next, &ids, news)?;
         Ok(new)
+    }
+
+    /// Remembers that a partition was left as it is, and why.
+    pub fn refuse(&self, table: TableId, partition: PartitionId, verdict: &Verdict) -> Result<()> {
+        let news = News {
+            kind: EventKind::Refused,
+            table,
+            old: vec![partition],
+            new: Vec::new(),
+            reason: verdict.name().into(),
+            detail: verdict.to_string(),
+            key: verdict.key().cloned(),
+        };
+        let _turn = self.ids.lock();
+        let now_us = self.clock.now_us();
+        if !self.events.lock().is_known(&news) {
+            let mut batch = Batch::new();
+            disk::put_event(&mut batch, &self.events.lock(), now_us, &news);
+            self.meta.write(batch, Durability::Buffered)?;
+        }
+        self.events.lock().add(now_us, news);
+        Ok(())
+    }
+
+    /// What happened to partitions, and what could not be done about them.
+    pub fn events(&self) -> MutexGuard<'_, Events> {
+        self.events.lock()
     }
 
     /// Discards every engine that no partition uses. Nobody may still read from one: call it when

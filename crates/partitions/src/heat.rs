@@ -112,6 +112,26 @@ impl Heat {
 }
 
 impl HeatTotals {
+    /// Both together.
+    #[must_use]
+    pub fn plus(&self, more: &Self) -> Self {
+        Self {
+            reads: self.reads.saturating_add(more.reads),
+            writes: self.writes.saturating_add(more.writes),
+            scans: self.scans.saturating_add(more.scans),
+            scanned_rows: self.scanned_rows.saturating_add(more.scanned_rows),
+            read_bytes: self.read_bytes.saturating_add(more.read_bytes),
+            written_bytes: self.written_bytes.saturating_add(more.written_bytes),
+            busy_ns: self.busy_ns.saturating_add(more.busy_ns),
+            single_partition_txns: self
+                .single_partition_txns
+                .saturating_add(more.single_partition_txns),
+            multi_partition_txns: self
+                .multi_partition_txns
+                .saturating_add(more.multi_partition_txns),
+        }
+    }
+
     /// What was added since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

@@ -49,15 +49,20 @@
 //!   descriptor.rs  the record of a partition        counters.rs  the record of its content
 //!   map.rs         routing                          directory.rs all maps, and how they change
 //!   heat.rs        counting accesses                samples.rs   sampling transactions
+//!   chart.rs       heat over time                   events.rs    what was done, and what was not
+//!   watch.rs       what a control loop remembers    hot_keys.rs  which keys are hot, from the samples
 //!   decide.rs      what to do, and why
 //! ```
 
+mod chart;
 mod counters;
 pub mod decide;
 mod descriptor;
 mod directory;
 mod error;
+mod events;
 mod heat;
+mod hot_keys;
 mod ids;
 mod map;
 mod partition;
@@ -65,14 +70,19 @@ mod record;
 pub mod samples;
 mod share;
 pub mod spaces;
+mod watch;
 
+pub use chart::{CELLS_MAX, Cell, HeatChart, Place, Slice};
 pub use counters::{Counters, Counts, Delta, Totals, counters_key};
 pub use descriptor::{Descriptor, Kind};
 pub use directory::{Directory, PARTITIONS_MAX};
 pub use error::{Error, Result};
+pub use events::{Cause, EVENTS_MAX, Event, EventKind, EventRecord, Events, News};
 pub use heat::{Heat, HeatTotals};
+pub use hot_keys::{HOT_KEY_SAMPLES_MIN, HOT_KEY_SHARE_MIN, HOT_KEYS_MAX, HotKey, hot_keys};
 pub use ids::{PartitionId, TableId};
 pub use map::Map;
 pub use partition::Partition;
 pub use samples::{Access, AccessKind, Footprint, Samples};
 pub use share::Share;
+pub use watch::Watch;

@@ -92,6 +92,8 @@ pub struct Sample<'a> {
     pub footprint: &'a Footprint,
     /// The load it stands for now, in the unit of the costs.
     pub weight: f64,
+    /// What it adds to the variance of a sum of such loads.
+    pub variance: f64,
 }
 
 impl Samples {
@@ -150,9 +152,12 @@ impl Samples {
                 let stands_for = self
                     .threshold_ln
                     .map_or(one.weight_ln, |t| t.max(one.weight_ln));
+                let own = (one.weight_ln - clock_ln).exp();
+                let weight = (stands_for - clock_ln).exp();
                 Sample {
                     footprint: &one.footprint,
-                    weight: (stands_for - clock_ln).exp(),
+                    weight,
+                    variance: weight * (weight - own),
                 }
             })
             .collect()

@@ -57,6 +57,15 @@ impl Share {
         Self { ppm }
     }
 
+    /// As a number: 1 is the whole.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a share is told to a few digits"
+    )]
+    pub fn ratio(self) -> f64 {
+        self.ppm as f64 / 1e6
+    }
+
     /// In millionths.
     pub const fn ppm(self) -> u64 {
         self.ppm

@@ -29,7 +29,9 @@
 //!   0x02    table: 8  partition: 8   descriptor of a partition       META           partitions
 //!   0x03    partition: 8             counters of a partition         its partition  partitions
 //!   0x04    engine: 8                an engine no partition uses     META           partitions
+//!   0x05    number: 8                what happened to partitions     META           partitions
 //!   0x10    table: 8                 what a table's columns are      META           sql
+//!   0x11    the name                 a setting of the database       META           db
 //!   0x20    transaction: 8           fate of a commit over engines   its primary    txn
 //!   0x21    stamp: 8                 what is written beside a load   its partition  txn
 //! ```
@@ -58,8 +60,12 @@ pub const DESCRIPTOR_PREFIX: u8 = 0x02;
 pub const COUNTERS_PREFIX: u8 = 0x03;
 /// Prefix of the list of engines that no partition uses.
 pub const UNUSED_ENGINE_PREFIX: u8 = 0x04;
+/// Prefix of partition events.
+pub const EVENT_PREFIX: u8 = 0x05;
 /// Prefix of the catalog's records, laid out by `sql`.
 pub const CATALOG_PREFIX: u8 = 0x10;
+/// Prefix of the settings of the whole database.
+pub const SETTING_PREFIX: u8 = 0x11;
 /// Prefix of transaction records, laid out by `txn`.
 pub const TRANSACTION_PREFIX: u8 = 0x20;
 /// Prefix of what transactions write besides the rows that they load, laid out by `txn`.

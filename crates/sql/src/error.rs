@@ -191,6 +191,16 @@ pub enum Error {
         /// Its greatest number.
         max: i64,
     },
+    /// A key at which a table cannot be split.
+    #[error("table `{table}` cannot be split at {key}: {reason}")]
+    SplitKey {
+        /// The table.
+        table: String,
+        /// The key, as a path.
+        key: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A schema that cannot be.
     #[error("table `{table}`: {reason}")]
     Schema {

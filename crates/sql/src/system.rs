@@ -3,8 +3,8 @@
 //! ```text
 //!   pg_catalog           what psql, drivers and their tools ask; found without naming it
 //!   information_schema   what the standard has for it
-//!   sys                  what only this database has: `.sys/partition_stats` in YQL, and
-//!                        `.sys/index_builds` for indexes on their way
+//!   sys                  what only this database has: `.sys/partition_stats` in YQL, and the others
+//!                        of docs/system-views.md
 //! ```
 //!
 //! A system table is made when a query names it ([`tables`]), from the catalog and the partitions as
@@ -20,6 +20,7 @@
 
 mod definition;
 mod functions;
+mod heat;
 mod information;
 mod objects;
 mod partitions;

@@ -119,6 +119,7 @@ fn by_first_word(mut reader: Reader<'_>, word: &str) -> Result<Statement> {
         "create" if read.are("create sequence") => sequence::create(read)?,
         "alter" if read.are("alter table") => return alter::alter(reader),
         "alter" if read.are("alter index") => return alter::index(reader),
+        "alter" if read.are("alter system") => session::alter_system(read)?,
         "alter" if read.are("alter sequence") => sequence::alter(read)?,
         "drop" => return drop(reader),
         "truncate" => truncate(read)?,

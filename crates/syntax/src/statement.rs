@@ -317,6 +317,13 @@ pub enum Set {
         /// Its value or values as text; `None` is DEFAULT.
         value: Option<Vec<String>>,
     },
+    /// ALTER SYSTEM SET or RESET: a setting of the whole database, or with RESET ALL each of them.
+    System {
+        /// The setting, in lower case unless quoted; `None` is ALL.
+        name: Option<String>,
+        /// Its value or values as text; `None` is DEFAULT.
+        value: Option<Vec<String>>,
+    },
     /// SET TRANSACTION, or with `session` SET SESSION CHARACTERISTICS AS TRANSACTION.
     Transaction {
         /// Whether later transactions are meant, and not this one.

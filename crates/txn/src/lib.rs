@@ -54,6 +54,7 @@ mod reader;
 mod reads;
 mod recent;
 mod records;
+mod reshape;
 mod scan;
 mod store;
 mod stored;
@@ -65,7 +66,10 @@ mod view;
 mod warm;
 mod writes;
 
-pub use partitions::{Partition, PartitionId, Share, TableId};
+pub use partitions::{
+    Cause, Cell, Event, EventKind, HeatTotals, HotKey, News, Partition, PartitionId, Place, Share,
+    Slice, TableId, decide,
+};
 pub use storage::{Bytes, Direction, Durability, KeyRange};
 
 pub use across::{Fatality, Immortal, Step};
@@ -77,6 +81,7 @@ pub use error::{Error, Result};
 pub use load::{LOAD_BYTES_MAX, LOAD_ROWS_MAX};
 pub use patch::Patching;
 pub use reader::Reader;
+pub use reshape::Cut;
 pub use scan::Scan;
 pub use store::{Measured, Options, Store};
 pub use timestamp::{HybridTimestamps, Timestamp, Timestamps};

@@ -1,7 +1,8 @@
-//! The records by which the layer above describes its tables, kept beside the partition map.
+//! The records by which the layer above describes its tables and keeps its settings, beside the
+//! partition map.
 
 use partitions::TableId;
-use partitions::spaces::{CATALOG_PREFIX, META_SPACE, prefix_range};
+use partitions::spaces::{CATALOG_PREFIX, META_SPACE, SETTING_PREFIX, prefix_range};
 use storage::{Batch, Bytes, Direction, Durability, EngineId};
 
 use crate::{Error, Result, Store};
@@ -37,11 +38,19 @@ impl Store {
         &self,
         records: impl IntoIterator<Item = (TableId, Option<Bytes>)>,
     ) -> Result<()> {
+        let records = records.into_iter();
+        self.write_records(records.map(|(table, record)| (record_key(table), record)))
+    }
+
+    fn write_records(
+        &self,
+        records: impl IntoIterator<Item = (Bytes, Option<Bytes>)>,
+    ) -> Result<()> {
         let mut batch = Batch::new();
-        for (table, record) in records {
+        for (key, record) in records {
             match record {
-                Some(record) => batch.put(META_SPACE, record_key(table), record),
-                None => batch.remove(META_SPACE, record_key(table)),
+                Some(record) => batch.put(META_SPACE, key, record),
+                None => batch.remove(META_SPACE, key),
             }
         }
         let _sequencer = self.sequencer.lock();
@@ -56,6 +65,45 @@ impl Store {
             return Err(error.into());
         }
         Ok(())
+    }
+}
+
+/// The version of a setting's record: this byte, then the value as text.
+const SETTING_VERSION: u8 = 1;
+
+impl Store {
+    /// The settings of the whole database that were set, by name.
+    pub fn settings(&self) -> Result<Vec<(String, String)>> {
+        let snapshot = self.engines.get(EngineId::META)?.snapshot()?;
+        let mut settings = Vec::new();
+        let range = prefix_range(SETTING_PREFIX);
+        for pair in snapshot.scan(META_SPACE, &range, Direction::Ascending)? {
+            let (key, record) = pair?;
+            let text = |bytes: Option<&[u8]>| {
+                let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+                text.map(str::to_owned).ok_or_else(|| Error::DamagedRecord {
+                    what: "a setting of the database".to_owned(),
+                })
+            };
+            let value = match record.split_first() {
+                Some((&SETTING_VERSION, value)) => Some(value),
+                _ => None,
+            };
+            settings.push((text(key.get(1..))?, text(value)?));
+        }
+        Ok(settings)
+    }
+
+    /// Sets a setting of the whole database durably, or removes it.
+    pub fn set_setting(&self, name: &str, value: Option<&str>) -> Result<()> {
+        let mut key = vec![SETTING_PREFIX];
+        key.extend_from_slice(name.as_bytes());
+        let record = value.map(|value| {
+            let mut record = vec![SETTING_VERSION];
+            record.extend_from_slice(value.as_bytes());
+            record.into()
+        });
+        self.write_records([(key.into(), record)])
     }
 }
 

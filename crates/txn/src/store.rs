@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use partitions::decide::Histogram;
 use partitions::spaces::{INTENT_SPACE, META_SPACE, TRANSACTION_PREFIX, prefix_range, table_space};
 use partitions::{
-    Counts, Descriptor, Directory, Map, Partition, PartitionId, Share, TableId, Totals,
+    Counts, Descriptor, Directory, Map, Partition, PartitionId, TableId, Totals, Watch,
     counters_key,
 };
 use storage::env::{Clock, Random};
@@ -89,6 +89,7 @@ pub struct Store {
     pub(crate) fatality: Arc<dyn Fatality>,
     pub(crate) patching: Arc<dyn Patching>,
     pub(crate) directory: Directory,
+    pub(crate) watch: Watch,
     pub(crate) engines: Engines,
     pub(crate) epochs: Epochs,
     pub(crate) active: Arc<Active>,
@@ -151,6 +152,7 @@ impl Store {
             fatality,
             patching,
             directory,
+            watch: Watch::default(),
             engines: Engines::new(pages_bytes_max),
             epochs: Epochs::default(),
             active: Arc::default(),
@@ -264,6 +266,11 @@ impl Store {
         self.clock.now_us()
     }
 
+    /// Time since some fixed instant, for measuring how long something takes.
+    pub fn monotonic(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
     /// Sixty-four random bits; not for secrets.
     pub fn random(&self) -> u64 {
         self.random.next_u64()
@@ -305,39 +312,8 @@ impl Store {
         Ok(())
     }
 
-    /// Splits a partition at a key. `left` is the share of its rows thought to lie below.
-    pub fn split(
-        &self,
-        table: TableId,
-        partition: PartitionId,
-        at: &[u8],
-        left: Share,
-    ) -> Result<[PartitionId; 2]> {
-        let mut sequencer = self.sequencer.lock();
-        self.check_quiet(&sequencer, "a split")?;
-        let old = self.directory.map(table)?.get(partition).cloned();
-        let new = self.directory.split(table, partition, at, left)?;
-        self.replace(&mut sequencer, old.as_slice(), &new)?;
-        Ok(new.map(|partition| partition.descriptor.id))
-    }
-
-    /// Merges neighbouring partitions, named in key order.
-    pub fn merge(&self, table: TableId, partitions: &[PartitionId]) -> Result<PartitionId> {
-        let mut sequencer = self.sequencer.lock();
-        self.check_quiet(&sequencer, "a merge")?;
-        let map = self.directory.map(table)?;
-        let old: Vec<_> = partitions
-            .iter()
-            .filter_map(|id| map.get(*id).cloned())
-            .collect();
-        let new = self.directory.merge(table, partitions)?;
-        let id = new.descriptor.id;
-        self.replace(&mut sequencer, &old, &[new])?;
-        Ok(id)
-    }
-
     /// Puts the engines of new partitions into service, and takes those of the old ones out of it.
-    fn replace(
+    pub(crate) fn replace(
         &self,
         sequencer: &mut Sequencer,
         old: &[Arc<Partition>],
@@ -382,7 +358,7 @@ impl Store {
 
     /// An error while an engine is down or a commit across engines is unresolved: what a change of
     /// the map would copy might not be all there is.
-    fn check_quiet(&self, sequencer: &Sequencer, what: &'static str) -> Result<()> {
+    pub(crate) fn check_quiet(&self, sequencer: &Sequencer, what: &'static str) -> Result<()> {
         let busy = |cause: String| Err(Error::Busy { what, cause });
         if let Some((txn, unresolved)) = sequencer.unresolved.first_key_value() {
             return busy(format!(

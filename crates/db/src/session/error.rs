@@ -35,6 +35,16 @@ pub(crate) enum SessionError {
         value: String,
         reason: &'static str,
     },
+    #[error("setting `{name}` cannot be `{value}`: {reason}")]
+    SystemValue {
+        name: String,
+        value: String,
+        reason: String,
+    },
+    #[error("`{name}` is no setting of the whole database: SET it in a session")]
+    NotOfSystem { name: String },
+    #[error("setting `{name}` is one of the whole database: ALTER SYSTEM SET {name} = …")]
+    OfSystem { name: String },
     #[error("{reason}")]
     CopyOption { reason: String },
     #[error("cursor `{name}` does not exist")]
@@ -65,12 +75,13 @@ impl SessionError {
             Self::ReadOnly => "25006",
             Self::NoTransaction { .. } => "25P01",
             Self::NoSavepoint { .. } => "3B001",
-            Self::NoSetting { .. } => "42704",
+            Self::NoSetting { .. } | Self::NotOfSystem { .. } => "42704",
             Self::NoStatement { .. } => "26000",
             Self::StatementExists { .. } => "42P05",
             Self::TooManyStatements { .. } => "53400",
             Self::ParameterCount { .. } => "42601",
-            Self::SettingFixed { .. } => "55P02",
+            Self::SettingFixed { .. } | Self::OfSystem { .. } => "55P02",
+            Self::SystemValue { .. } => "22023",
             Self::SettingValue { .. } | Self::CopyOption { .. } | Self::Sleep { .. } => "22023",
             Self::NoCursor { .. } => "34000",
             Self::CursorExists { .. } => "42P03",

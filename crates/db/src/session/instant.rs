@@ -34,7 +34,10 @@ impl Session {
         let rows = self.executor.read_at_once(reader, prepared, parameters);
         let limit = self.limit(&statement.kind);
         match rows.transpose()? {
-            Ok(rows) => Some(Ok(ReplyRows { rows, limit })),
+            Ok(rows) => {
+                let timer = self.database.latencies.start(&statement.kind);
+                Some(Ok(ReplyRows::from(rows).timed(limit, timer)))
+            }
             Err(error) => Some(Err(self.failed(error.into()))),
         }
     }

@@ -9,7 +9,8 @@ use syntax::statement::{Reset, Set, Show, TransactionModes};
 
 use super::settings::Until;
 use super::{Reply, Session, SessionError, done};
-use crate::Result;
+use crate::policy::Policy;
+use crate::{Database, Result};
 
 impl Session {
     pub(super) fn set(&mut self, set: &Set) -> Result<Reply> {
@@ -25,12 +26,21 @@ impl Session {
                     (Some(_), false) => Until::Rollback,
                 };
                 let value = value.as_ref().map(|values| values.join(", "));
+                if Policy::names().any(|known| known.eq_ignore_ascii_case(name)) {
+                    let name = name.clone();
+                    return Err(SessionError::OfSystem { name }.into());
+                }
                 self.settings.set(name, value.as_deref(), until)?;
                 if let Some(open) = &mut self.transaction
                     && name == "transaction_read_only"
                 {
                     open.read_only = self.settings.get("transaction_read_only") == Some("on");
                 }
+            }
+            Set::System { name, value } => {
+                let value = value.as_ref().map(|values| values.join(", "));
+                self.set_system(name.as_deref(), value.as_deref())?;
+                return done("ALTER SYSTEM");
             }
             Set::Transaction { session, modes } => {
                 let read_only = read_only(modes);
@@ -46,6 +56,15 @@ impl Session {
             }
         }
         done("SET")
+    }
+
+    /// Changes a setting of the whole database, or puts all of them back.
+    fn set_system(&self, name: Option<&str>, value: Option<&str>) -> Result<()> {
+        let Database { policy, store, .. } = self.database.as_ref();
+        match name {
+            Some(name) => policy.set(store, &name.to_lowercase(), value),
+            None => Policy::names().try_for_each(|name| policy.set(store, name, None)),
+        }
     }
 
     fn until(&self) -> Until {
@@ -64,11 +83,19 @@ impl Session {
             }
         };
         let text = |text: &str| Value::from(text);
+        let policy = self.database.policy.get();
         let rows = match name.as_str() {
+            name if let Some(value) = policy.show(&name.to_lowercase()) => {
+                vec![vec![text(&value)]]
+            }
             "all" => self
                 .settings
                 .all()
                 .map(|(name, value)| vec![text(name), text(value), text("")])
+                .chain(Policy::names().map(|name| {
+                    let value = policy.show(name).unwrap_or_default();
+                    vec![text(name), text(&value), text("of the whole database")]
+                }))
                 .collect(),
             "transaction_read_only" => {
                 let open = self.transaction.as_ref().map(|open| open.read_only);

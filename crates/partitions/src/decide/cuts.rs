@@ -16,8 +16,8 @@
 //! adds to difference arrays, one pass over the cuts sums them up, and a thousand cuts cost no more
 //! than sorting them.
 //!
-//! The writes of a tail count on the side it grows towards wherever the cut is: that is where the
-//! next ones will land.
+//! The writes of a tail, and the reads of the keys that they write, count on the side it grows towards
+//! wherever the cut is: that is where the next ones will land.
 
 use std::collections::BTreeSet;
 
@@ -124,10 +124,10 @@ impl Tally {
             let weight = sample.weight * f64::from(access.cost.max(1)) / cost;
             let (first, end) = cuts_across(access, cuts);
             self.total += weight;
-            match (access.kind, tail) {
-                (AccessKind::Write, Some(Direction::Up)) => {}
-                (AccessKind::Write, Some(Direction::Down)) => add_at(&mut self.below, 0, weight),
-                _ => {
+            match tail.filter(|_| writes(access, accesses)) {
+                Some(Direction::Up) => {}
+                Some(Direction::Down) => add_at(&mut self.below, 0, weight),
+                None => {
                     add_at(&mut self.scans_across, first, weight);
                     add_at(&mut self.scans_across, end, -weight);
                     add_at(&mut self.below, end, weight);
@@ -180,6 +180,16 @@ pub(super) fn touches(access: &Access, range: &KeyRange) -> bool {
                 && upper.is_none_or(|upper| *upper > range.lower)
         }
         _ => range.contains(&access.key),
+    }
+}
+
+/// Whether an access is part of a write: an INSERT first reads the key that it writes.
+fn writes(access: &Access, accesses: &[Access]) -> bool {
+    let written = |one: &Access| one.kind == AccessKind::Write && one.key == access.key;
+    match access.kind {
+        AccessKind::Write => true,
+        AccessKind::Read => accesses.iter().any(written),
+        AccessKind::Scan => false,
     }
 }
 

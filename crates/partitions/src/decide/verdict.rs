@@ -126,6 +126,63 @@ pub enum CoolReason {
     },
 }
 
+impl Verdict {
+    /// The reason as one word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Split { reason, .. } => match reason {
+                SplitReason::Size { .. } => "Size",
+                SplitReason::Load { .. } => "Load",
+            },
+            Self::Merge { .. } => "Cool",
+            Self::HotKey { .. } => "HotKey",
+            Self::Tail { .. } => "Tail",
+            Self::ScanBound { .. } => "ScanBound",
+            Self::TxnBound { .. } => "TxnBound",
+            Self::Cool { reason } => match reason {
+                CoolReason::Quiet => "Quiet",
+                CoolReason::LoadOff { .. } => "LoadOff",
+                CoolReason::Brief { .. } => "Brief",
+                CoolReason::FewSamples { .. } => "FewSamples",
+                CoolReason::NoLoadCut => "NoLoadCut",
+                CoolReason::NoHistogram => "NoHistogram",
+                CoolReason::NoSizeCut => "NoSizeCut",
+                CoolReason::AtMost { .. } => "AtMost",
+            },
+        }
+    }
+
+    /// Whether it leaves a partition alone that is too large or too busy, for a reason that will not
+    /// go away by waiting.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Split { .. } | Self::Merge { .. } => false,
+            Self::HotKey { .. }
+            | Self::Tail { .. }
+            | Self::ScanBound { .. }
+            | Self::TxnBound { .. } => true,
+            Self::Cool { reason } => match reason {
+                CoolReason::Quiet
+                | CoolReason::Brief { .. }
+                | CoolReason::FewSamples { .. }
+                | CoolReason::NoHistogram => false,
+                CoolReason::LoadOff { .. }
+                | CoolReason::NoLoadCut
+                | CoolReason::NoSizeCut
+                | CoolReason::AtMost { .. } => true,
+            },
+        }
+    }
+
+    /// The key it is about.
+    pub fn key(&self) -> Option<&Bytes> {
+        match self {
+            Self::Split { key, .. } | Self::HotKey { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

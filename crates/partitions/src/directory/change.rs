@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use storage::{Batch, Durability, EngineId};
 
 use super::{Directory, Entry, Ids, Maps, disk};
 use crate::counters::counters_key;
 use crate::descriptor::descriptor_key;
+use crate::events::{Cause, EventKind, News};
 use crate::spaces::{HISTORY_SPACE, INTENT_SPACE, META_SPACE, prefixed_range, table_space};
 use crate::{Map, Partition, Result, TableId};
 
@@ -20,7 +22,38 @@ pub(super) struct Change {
     pub(super) batch: Batch,
 }
 
+impl Change {
+    /// What is told of it.
+    pub(super) fn news(&self, kind: EventKind, cause: Cause, key: Option<Bytes>) -> News {
+        let ids = |list: &[Arc<Partition>]| list.iter().map(|one| one.descriptor.id).collect();
+        News {
+            kind,
+            table: self.table,
+            old: ids(&self.old),
+            new: ids(&self.new),
+            reason: cause.reason,
+            detail: cause.detail,
+            key,
+        }
+    }
+}
+
 impl Directory {
+    /// Makes a change that is remembered as an event, written in the same instant.
+    pub(super) fn change_and_tell(
+        &self,
+        mut change: Change,
+        map: &Arc<Map>,
+        ids: &Ids,
+        news: News,
+    ) -> Result<()> {
+        let now_us = self.clock.now_us();
+        disk::put_event(&mut change.batch, &self.events.lock(), now_us, &news);
+        self.change(change, Some(map), ids)?;
+        self.events.lock().add(now_us, news);
+        Ok(())
+    }
+
     /// Writes a change and shows it to everyone, or leaves all as it was.
     pub(super) fn change(&self, change: Change, map: Option<&Arc<Map>>, ids: &Ids) -> Result<()> {
         let table = change.table;

@@ -7,6 +7,7 @@
 //!   unused engine    ┌──────┬────────────┐      ┌─────────┐
 //!                    │ 0x04 │ engine: 8  │ ──►  │ version │
 //!                    └──────┴────────────┘      └─────────┘
+//!   event            drawn in events.rs
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +17,11 @@ use bytes::Bytes;
 use storage::{Batch, Direction, Engine, EngineId, Placement, Snapshot};
 
 use crate::counters::counters_key;
+use crate::events::{Events, News};
 use crate::record::Fields;
 use crate::spaces::{
-    DESCRIPTOR_PREFIX, META_SPACE, NEXT_ID_PREFIX, UNUSED_ENGINE_PREFIX, prefix_range, space_table,
+    DESCRIPTOR_PREFIX, EVENT_PREFIX, META_SPACE, NEXT_ID_PREFIX, UNUSED_ENGINE_PREFIX,
+    prefix_range, space_table,
 };
 use crate::{Counts, Descriptor, Error, Partition, Result, TableId};
 
@@ -92,6 +95,26 @@ pub(super) fn put_next_id(batch: &mut Batch, next: u64) {
     let mut value = vec![VERSION];
     value.extend_from_slice(&next.to_be_bytes());
     batch.put(META_SPACE, Bytes::copy_from_slice(&[NEXT_ID_PREFIX]), value);
+}
+
+/// What happened to partitions before this program began.
+pub(super) fn read_events(view: &dyn Snapshot) -> Result<Events> {
+    let mut events = Events::default();
+    let range = prefix_range(EVENT_PREFIX);
+    for pair in view.scan(META_SPACE, &range, Direction::Ascending)? {
+        let (key, value) = pair?;
+        events.adopt(&key, &value)?;
+    }
+    Ok(events)
+}
+
+/// Writes the next event, and removes those that are too many then.
+pub(super) fn put_event(batch: &mut Batch, events: &Events, now_us: u64, news: &News) {
+    let ((key, value), gone) = events.records(now_us, news);
+    batch.put(META_SPACE, key, value);
+    for key in gone {
+        batch.remove(META_SPACE, key);
+    }
 }
 
 /// The engines that no partition uses.

@@ -6,16 +6,37 @@ use txn::{PartitionId, Share};
 use super::{Ground, key_values};
 use crate::{Error, Result, Table};
 
-/// Lets partitions begin at these keys.
+/// Lets partitions begin at these keys: at all of them, or at none if one is wrong.
 pub(super) fn split(ground: Ground<'_>, table: &Table, keys: &[SplitKey]) -> Result<()> {
     let schema = table.schema();
+    let map = ground.store.map(table.id())?;
+    let mut cuts: Vec<Vec<u8>> = Vec::with_capacity(keys.len());
     for key in keys {
-        let at = schema.encode_key_prefix(&key_values(schema, &key.values)?)?;
+        let at = schema
+            .encode_key_prefix(&key_values(schema, &key.values)?)?
+            .to_vec();
+        let wrong = |reason: &str| Error::SplitKey {
+            table: schema.name().to_owned(),
+            key: keys::format_key(&at),
+            reason: reason.to_owned(),
+        };
+        if cuts.last().is_some_and(|last| *last >= at) {
+            return Err(wrong("the keys must ascend"));
+        }
+        if map.route(&at).descriptor.range.lower == at {
+            return Err(wrong("a partition begins there already"));
+        }
+        cuts.push(at);
+    }
+    for at in &cuts {
         let map = ground.store.map(table.id())?;
-        let partition = map.route(&at).descriptor.id;
-        ground
-            .store
-            .split(table.id(), partition, &at, Share::HALF)?;
+        let partition = &map.route(at).descriptor;
+        // The loop in the background may have had the same idea meanwhile.
+        if partition.range.lower != *at {
+            ground
+                .store
+                .split(table.id(), partition.id, at, Share::HALF)?;
+        }
     }
     Ok(())
 }

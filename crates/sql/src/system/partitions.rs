@@ -5,6 +5,8 @@
 //! Columns that this database does not measure are NULL. YDB shows no bounds; here they are paths,
 //! as everywhere keys are printed.
 
+use std::collections::BTreeMap;
+
 use keys::format_key;
 use txn::{Partition, Store, TableId};
 
@@ -15,17 +17,26 @@ use crate::rebucket::moves;
 /// What YDB calls the table of an index, below the index.
 const INDEX_TABLE: &str = "indexImplTable";
 /// The only node there is.
-const NODE: i64 = 1;
+pub(super) const NODE: i64 = 1;
 
 pub(super) fn fill(catalog: &Catalog, store: &Store, rows: &mut Rows) {
+    for (table, path) in paths(catalog) {
+        partitions(store, table, &path, rows);
+    }
+}
+
+/// The tables and indexes that there are, by number, with the paths that YDB gives them.
+pub(super) fn paths(catalog: &Catalog) -> BTreeMap<TableId, String> {
+    let mut paths = BTreeMap::new();
     for table in catalog.all() {
         let name = table.schema().name();
-        partitions(store, table.id(), name, rows);
+        paths.insert(table.id(), name.to_owned());
         for index in table.schema().indexes() {
             let path = format!("{name}/{}/{INDEX_TABLE}", index.name);
-            partitions(store, index.id, &path, rows);
+            paths.insert(index.id, path);
         }
     }
+    paths
 }
 
 pub(super) fn fill_builds(catalog: &Catalog, rows: &mut Rows) {
@@ -56,11 +67,13 @@ fn partitions(store: &Store, table: TableId, path: &str, rows: &mut Rows) {
         return;
     };
     for (index, one) in (0_u64..).zip(map.partitions()) {
-        partition(table, path, (index, one), rows);
+        let load = store.watch().load(one.descriptor.id);
+        let cores = load.map(|load| load.current.ratio());
+        partition(path, (index, one), cores, rows);
     }
 }
 
-fn partition(table: TableId, path: &str, place: (u64, &Partition), rows: &mut Rows) {
+fn partition(path: &str, place: (u64, &Partition), cores: Option<f64>, rows: &mut Rows) {
     let (index, one) = place;
     let descriptor = &one.descriptor;
     let counts = one.counters.counts();
@@ -68,8 +81,8 @@ fn partition(table: TableId, path: &str, place: (u64, &Partition), rows: &mut Ro
     let heat = one.heat.totals();
     let made_us = i64::try_from(descriptor.created_us).unwrap_or(i64::MAX);
     rows.push([
-        ("OwnerId", table.0.into()),
-        ("PathId", table.0.into()),
+        ("OwnerId", descriptor.table.0.into()),
+        ("PathId", descriptor.table.0.into()),
         ("PartIdx", index.into()),
         ("FollowerId", Cell::Number(0)),
         ("TabletId", descriptor.id.0.into()),
@@ -77,6 +90,7 @@ fn partition(table: TableId, path: &str, place: (u64, &Partition), rows: &mut Ro
         ("NodeId", NODE.into()),
         ("DataSize", totals.bytes.into()),
         ("RowCount", totals.rows.into()),
+        ("CPUCores", cores.map_or(Cell::Null, Cell::Float)),
         ("StartTime", Cell::Time(made_us)),
         ("RowReads", heat.reads.into()),
         ("RowUpdates", heat.writes.into()),

@@ -17,6 +17,7 @@ pub(crate) enum Cell {
     Bool(bool),
     Number(i64),
     Unsigned(u64),
+    Float(f64),
     Text(String),
     /// Microseconds since 1970.
     Time(i64),
@@ -126,6 +127,7 @@ fn scalar(cell: &Cell, kind: &DataType) -> ScalarValue {
         Cell::Bool(value) => ScalarValue::Boolean(Some(*value)),
         Cell::Number(value) => ScalarValue::Int64(Some(*value)),
         Cell::Unsigned(value) => ScalarValue::UInt64(Some(*value)),
+        Cell::Float(value) => ScalarValue::Float64(Some(*value)),
         Cell::Text(value) => ScalarValue::Utf8(Some(value.clone())),
         Cell::Time(value) => ScalarValue::TimestampMicrosecond(Some(*value), None),
         Cell::Numbers(values) => {

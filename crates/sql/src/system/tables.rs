@@ -11,7 +11,7 @@ use super::objects::{
     Attribute, DATABASE, INDEX_METHOD, Index, Kind, OWNER, Objects, Relation, TABLE_METHOD,
 };
 use super::rows::{Cell, Rows};
-use super::{information, partitions, types};
+use super::{heat, information, partitions, types};
 use crate::{Catalog, Identity};
 
 /// The only order there is: that of the bytes.
@@ -136,7 +136,8 @@ impl SystemTables {
             (INFORMATION_SCHEMA, name) => information::fill(name, self.objects(), &mut rows),
             (_, "bucket_moves") => partitions::fill_moves(&self.catalog, &self.store, &mut rows),
             (_, "index_builds") => partitions::fill_builds(&self.catalog, &mut rows),
-            _ => partitions::fill(&self.catalog, &self.store, &mut rows),
+            (_, "partition_stats") => partitions::fill(&self.catalog, &self.store, &mut rows),
+            (_, name) => heat::fill(name, &self.catalog, &self.store, &mut rows),
         }
         Ok(Some(Arc::new(rows.finish()?)))
     }

@@ -135,6 +135,29 @@ pub(super) fn set(reader: &mut Reader<'_>) -> Result<Kind> {
     Ok(Kind::Set(Set::Variable { local, name, value }))
 }
 
+/// ALTER SYSTEM SET name = value, ALTER SYSTEM RESET name or ALL.
+pub(super) fn alter_system(reader: &mut Reader<'_>) -> Result<Kind> {
+    reader.expect("alter system")?;
+    if reader.accept("reset") {
+        let name = match reader.accept("all") {
+            true => None,
+            false => Some(setting_name(reader)?),
+        };
+        return Ok(Kind::Set(Set::System { name, value: None }));
+    }
+    reader.expect("set")?;
+    let name = setting_name(reader)?;
+    if !reader.accept_token(&Token::Eq) && !reader.accept("to") {
+        return Err(reader.unexpected("`=` or TO"));
+    }
+    let value = match reader.accept("default") {
+        true => None,
+        false => Some(reader.items(setting_text)?),
+    };
+    let name = Some(name);
+    Ok(Kind::Set(Set::System { name, value }))
+}
+
 /// The name of a setting: in lower case unless quoted, dots kept.
 fn setting_name(reader: &mut Reader<'_>) -> Result<String> {
     let parts: Vec<String> = reader

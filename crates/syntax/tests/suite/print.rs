@@ -183,6 +183,10 @@ impl Printer<'_> {
                     .map_or("default".to_owned(), |value| format!("{value:?}"));
                 format!("set {local}{name} = {value}")
             }
+            Kind::Set(Set::System { name, value }) => {
+                let name = name.as_deref().unwrap_or("all");
+                format!("set system {name} {value:?}")
+            }
             Kind::Set(Set::Transaction { session, modes }) => {
                 let whose = if *session { "session" } else { "transaction" };
                 format!("set {whose} modes{}", modes_text(modes))
