@@ -42,6 +42,8 @@ pub(crate) use budget::Budget;
 pub(crate) use page::{Gathered, Page};
 pub(crate) use touched::Touched;
 
+use crate::reads::Found;
+
 /// How many bytes the pages of a store may take.
 pub(crate) const PAGES_BYTES_MAX: usize = 192 << 20;
 
@@ -58,7 +60,7 @@ pub(crate) struct TablePages {
     /// How often something changed.
     epoch: AtomicU64,
     /// By their lower bounds; no two overlap.
-    pages: RwLock<BTreeMap<Bytes, Arc<Page>>>,
+    pages: RwLock<BTreeMap<Lower, Arc<Page>>>,
 }
 
 /// What is known about the rows from a key on.
@@ -125,28 +127,27 @@ impl TablePages {
     }
 
     /// What is known about the rows from `key` on.
-    pub(crate) fn look(&self, key: &[u8]) -> Known {
+    pub(crate) fn look(&self, key: &Bytes) -> Known {
+        let sought = Lower::new(key.clone());
         let pages = self.pages.read();
-        let from = (Bound::Unbounded, Bound::Included(key));
-        if let Some((_, page)) = pages.range::<[u8], _>(from).next_back()
-            && page.reaches(key)
-        {
+        if let Some(page) = find(&pages, &sought) {
             page.use_it();
             return Known::Page(Arc::clone(page));
         }
-        let after = (Bound::Excluded(key), Bound::Unbounded);
-        let next = pages.range::<[u8], _>(after).next();
+        let after = (Bound::Excluded(&sought), Bound::Unbounded);
+        let next = pages.range::<Lower, _>(after).next();
         Known::Nothing {
-            until: next.map(|(lower, _)| lower.clone()),
+            until: next.map(|(lower, _)| lower.key.clone()),
         }
     }
 
-    /// The page that would hold `key`.
-    pub(crate) fn page_of(&self, key: &[u8]) -> Option<Arc<Page>> {
-        match self.look(key) {
-            Known::Page(page) => Some(page),
-            Known::Nothing { .. } => None,
-        }
+    /// The newest version of a key; nothing if no page would hold it.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Found> {
+        let sought = Lower::new(Bytes::copy_from_slice(key));
+        let pages = self.pages.read();
+        let page = find(&pages, &sought)?;
+        page.use_it();
+        Some(page.find(key))
     }
 
     /// Adds a page unless something changed since `epoch` or another page is in its place.
@@ -157,24 +158,24 @@ impl TablePages {
             return false;
         }
         let below = match page.upper() {
-            Some(upper) => Bound::Excluded(upper.as_ref()),
+            Some(upper) => Bound::Excluded(Lower::new(upper.clone())),
             None => Bound::Unbounded,
         };
-        let mut before = pages.range::<[u8], _>((Bound::Unbounded, below));
-        let last = before.next_back();
+        let last = pages.range((Bound::Unbounded, below)).next_back();
         if last.is_some_and(|(_, last)| last.reaches(page.lower())) {
             return false;
         }
-        pages.insert(page.lower().clone(), Arc::clone(page));
+        pages.insert(Lower::new(page.lower().clone()), Arc::clone(page));
         true
     }
 
     /// Removes a page if it is still there.
     fn remove(&self, page: &Arc<Page>) {
         let mut pages = self.pages.write();
-        let found = pages.get(page.lower());
+        let lower = Lower::new(page.lower().clone());
+        let found = pages.get(&lower);
         if found.is_some_and(|found| Arc::ptr_eq(found, page)) {
-            pages.remove(page.lower());
+            pages.remove(&lower);
         }
     }
 
@@ -186,10 +187,8 @@ impl TablePages {
             if pages.is_empty() {
                 break;
             }
-            let from = (Bound::Unbounded, Bound::Included(key.as_ref()));
-            let found = pages.range::<[u8], _>(from).next_back();
-            let found = found.filter(|(_, page)| page.reaches(key));
-            if let Some(lower) = found.map(|(lower, _)| lower.clone()) {
+            let found = find(&pages, &Lower::new(key.clone()));
+            if let Some(lower) = found.map(|page| Lower::new(page.lower().clone())) {
                 pages.remove(&lower);
             }
         }
@@ -200,6 +199,36 @@ impl TablePages {
         let mut pages = self.pages.write();
         self.epoch.fetch_add(1, Ordering::AcqRel);
         pages.retain(|_, page| !page.range().overlaps(range));
+    }
+}
+
+/// The page that would hold a key.
+fn find<'p>(pages: &'p BTreeMap<Lower, Arc<Page>>, sought: &Lower) -> Option<&'p Arc<Page>> {
+    let until = (Bound::Unbounded, Bound::Included(sought));
+    let (_, page) = pages.range::<Lower, _>(until).next_back()?;
+    page.reaches(&sought.key).then_some(page)
+}
+
+/// A lower bound with how it begins beside it: most are told apart by that, without a look at bytes
+/// that lie elsewhere.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Lower {
+    /// The first bytes as a number; zeros follow a short key.
+    head: u128,
+    key: Bytes,
+}
+
+impl Lower {
+    fn new(key: Bytes) -> Self {
+        let bytes = key.first_chunk().copied().unwrap_or_else(|| {
+            let mut bytes = [0; size_of::<u128>()];
+            for (byte, of) in bytes.iter_mut().zip(&key) {
+                *byte = *of;
+            }
+            bytes
+        });
+        let head = u128::from_be_bytes(bytes);
+        Self { head, key }
     }
 }
 

@@ -379,9 +379,9 @@ impl Drop for View {
 impl Store {
     /// The newest version of a row, whatever the snapshot.
     pub(crate) fn newest_version(&self, slot: &Slot, table: TableId, key: &[u8]) -> Result<Found> {
-        let page = slot.pages.of(table).and_then(|pages| pages.page_of(key));
-        let version = match page {
-            Some(page) => page.find(key),
+        let known = slot.pages.of(table).and_then(|pages| pages.get(key));
+        let version = match known {
+            Some(version) => version,
             None => {
                 let bytes = slot.get(table_space(table), key)?;
                 let version = bytes.map(|bytes| Version::decode(table, key, bytes));

@@ -188,7 +188,7 @@ mod tests {
         let Some(pages) = slot.pages.of(TABLE) else {
             return 0;
         };
-        let found = |number: &u16| pages.page_of(&key(*number)).is_some();
+        let found = |number: &u16| pages.get(&key(*number)).is_some();
         (0..ROWS).filter(found).count()
     }
 

@@ -188,7 +188,7 @@ impl Batches {
             && batch.rows() < rows_max
         {
             match merge.next()? {
-                Some((key, row)) => batch.push(schema, &key, &row)?,
+                Some((key, row)) => batch.push(schema, (&key, &row))?,
                 None => self.merge = None,
             }
         }

@@ -3,7 +3,11 @@
 //! ```text
 //!   bytes     key 0 │ row 0 │ key 1 │ key 2 │ row 2 │            row 1 is a tombstone
 //!   places    ^  ^ @5        ^ – @7  ^  ^ @5
+//!   heads     what follows the bytes that all keys begin with, as numbers
 //! ```
+//!
+//! A search compares heads, which lie close together, and looks at a key only where heads are equal:
+//! each look at something else would be a wait for memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +39,9 @@ pub(crate) struct Page {
     range: KeyRange,
     bytes: Box<[u8]>,
     places: Box<[Place]>,
+    /// How many bytes all keys begin with.
+    common: usize,
+    heads: Box<[u64]>,
     /// Since the last look.
     used: AtomicBool,
     _room: Room,
@@ -57,14 +64,27 @@ impl Page {
         } = gathered;
         let bytes = bytes.into_boxed_slice();
         let places = places.into_boxed_slice();
-        let size = bytes.len() + size_of_val(&*places) + PAGE_OVERHEAD;
-        Self {
+        let heads_bytes = places.len() * size_of::<u64>();
+        let size = bytes.len() + size_of_val(&*places) + heads_bytes + PAGE_OVERHEAD;
+        let mut page = Self {
             range,
             bytes,
             places,
+            common: 0,
+            heads: Box::default(),
             used: AtomicBool::new(false),
             _room: budget.take(size),
+        };
+        if let (Some(first), Some(last)) = (page.places.first(), page.places.last()) {
+            // Keys between two that begin alike begin like them.
+            let both = page.key(*first).iter().zip(page.key(*last));
+            page.common = both.take_while(|(one, two)| one == two).count();
         }
+        let heads = page.places.iter();
+        page.heads = heads
+            .map(|place| head(page.key(*place), page.common))
+            .collect();
+        page
     }
 
     pub(super) fn range(&self) -> &KeyRange {
@@ -95,7 +115,23 @@ impl Page {
 
     /// How many of its keys lie below `key`.
     pub(crate) fn below(&self, key: &[u8]) -> usize {
-        self.places.partition_point(|place| self.key(*place) < key)
+        let Some(first) = self.places.first() else {
+            return 0;
+        };
+        let beginning = self.key(*first).get(..self.common).unwrap_or_default();
+        match key.get(..self.common) {
+            Some(same) if same == beginning => {}
+            _ if key < beginning => return 0,
+            _ => return self.len(),
+        }
+        let head = head(key, self.common);
+        let start = count_below(&self.heads, head);
+        let alike = self.places.iter().zip(&self.heads).skip(start);
+        let alike = alike.take_while(|(_, one)| **one == head);
+        start
+            + alike
+                .take_while(|(place, _)| self.key(**place) < key)
+                .count()
     }
 
     /// How many keys it has.
@@ -132,6 +168,50 @@ impl Page {
     #[inline]
     fn slice(&self, begin: usize, end: usize) -> &[u8] {
         self.bytes.get(begin..end).unwrap_or_default()
+    }
+}
+
+/// The bytes of a key from a place on, as a number that sorts as they do; fewer than it takes are as
+/// if zeros followed.
+fn head(key: &[u8], from: usize) -> u64 {
+    let rest = key.get(from..).unwrap_or_default();
+    let bytes = rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut bytes = [0; size_of::<u64>()];
+        for (byte, of) in bytes.iter_mut().zip(rest) {
+            *byte = *of;
+        }
+        bytes
+    });
+    u64::from_be_bytes(bytes)
+}
+
+/// How many of these, which are sorted, are below a number. Numbers that are evenly spread are found
+/// by a guess.
+fn count_below(heads: &[u64], head: u64) -> usize {
+    let (Some(first), Some(last)) = (heads.first(), heads.last()) else {
+        return 0;
+    };
+    if head <= *first {
+        return 0;
+    }
+    if *last < head {
+        return heads.len();
+    }
+    // Here `first < head <= last`.
+    let part = u128::from(head - first) * (heads.len() as u128 - 1);
+    let guess = usize::try_from(part / u128::from(last - first)).unwrap_or_default();
+    let at = |index: usize| heads.get(index).copied().unwrap_or(u64::MAX);
+    let (before, after) = heads.split_at_checked(guess).unwrap_or((heads, &[]));
+    if at(guess) < head {
+        match at(guess + 1) < head {
+            true => guess + after.partition_point(|one| *one < head),
+            false => guess + 1,
+        }
+    } else {
+        match before.last().is_some_and(|one| *one < head) {
+            true => guess,
+            false => before.partition_point(|one| *one < head),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Pages that change, overlap and go.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::Timestamp;
 use crate::version::VersionRef;
@@ -27,7 +29,7 @@ fn gathered(lower: &str, keys: &[&str], upper: Option<&str>) -> Gathered {
 fn look(pages: &TablePages, key: &str) -> String {
     let shown =
         |key: Option<&Bytes>| key.map_or("the end".into(), |key| key.escape_ascii().to_string());
-    match pages.look(key.as_bytes()) {
+    match pages.look(&Bytes::copy_from_slice(key.as_bytes())) {
         Known::Page(page) => format!("{} to {}", shown(Some(page.lower())), shown(page.upper())),
         Known::Nothing { until } => format!("nothing until {}", shown(until.as_ref())),
     }
@@ -72,7 +74,9 @@ fn a_page_holds_rows_and_tombstones() {
     rows.add(b"b", version(4, None));
     rows.add(b"bb", version(5, Some(b"row".as_slice())));
     all.keep(&table, table.epoch(), rows.end(None));
-    let page = table.page_of(b"a").unwrap();
+    let Known::Page(page) = table.look(&Bytes::from_static(b"a")) else {
+        panic!("the page that was just kept");
+    };
     assert_eq!(
         page.get(0),
         Some((b"a".as_slice(), version(3, Some(b"".as_slice()))))
@@ -156,14 +160,33 @@ fn pages_keep_to_their_budget_and_those_in_use_stay() {
         let page = gathered(&lower, &[&lower], Some(&upper));
         all.keep(&table, table.epoch(), page);
         assert!(all.budget.bytes() <= 3000);
-        assert!(
-            table.page_of(name(0).as_bytes()).is_some(),
-            "after {number}"
-        );
+        assert!(table.get(name(0).as_bytes()).is_some(), "after {number}");
     }
-    assert!(table.page_of(name(99).as_bytes()).is_some());
-    assert!(table.page_of(name(1).as_bytes()).is_none());
+    assert!(table.get(name(99).as_bytes()).is_some());
+    assert!(table.get(name(1).as_bytes()).is_none());
     drop(table);
     all.drop_table(TABLE);
     assert_eq!(all.budget.bytes(), 0);
+}
+
+proptest! {
+    #[test]
+    fn a_search_finds_what_comparing_keys_finds(
+        begin: Vec<u8>,
+        rest in proptest::collection::btree_set(proptest::collection::vec(0..4_u8, 0..12), 0..40),
+        sought: Vec<u8>,
+        sought_rest in proptest::collection::vec(0..5_u8, 0..12),
+    ) {
+        let key = |rest: &[u8]| [begin.as_slice(), rest].concat();
+        let keys: Vec<_> = rest.iter().map(|rest| key(rest)).collect();
+        let mut rows = Gathered::new(Bytes::new());
+        for key in &keys {
+            rows.add(key, VersionRef { at: Timestamp(1), row: None });
+        }
+        let page = Page::new(rows.end(None), &Arc::new(Budget::new(1 << 20)));
+        for sought in [sought, key(&sought_rest)] {
+            let below = keys.iter().filter(|key| **key < sought).count();
+            prop_assert_eq!(page.below(&sought), below);
+        }
+    }
 }
