@@ -1,7 +1,7 @@
 //! Side-by-side measurements with peers: `bench NAME`, and without a name the list of them.
 
 mod error;
-mod even_keys;
+mod even;
 mod ground;
 mod measure;
 mod sql;
@@ -19,9 +19,9 @@ struct Bench {
 
 const BENCHES: &[Bench] = &[
     Bench {
-        name: "even-keys",
-        about: even_keys::ABOUT,
-        run: even_keys::run,
+        name: "even",
+        about: even::ABOUT,
+        run: even::run,
     },
     Bench {
         name: "ground",

@@ -24,7 +24,7 @@
 mod client;
 mod parts;
 mod process;
-mod server;
+pub(crate) mod server;
 mod tables;
 mod turns;
 

@@ -28,6 +28,9 @@ pub struct Options {
     pub history_bytes_max: Option<usize>,
     /// From how many rows on a load bypasses the journal.
     pub ingest_rows_min: Option<usize>,
+    /// Whether heat is measured. Without it partitions neither split nor merge by load, and nothing
+    /// tells which partitions a transaction touched; it is there to measure what heat costs.
+    pub heat: bool,
     /// Whether housekeeping and balancing go on in the background; otherwise call
     /// [`Database::housekeep`] and [`Database::balance`].
     pub background: bool,
@@ -43,6 +46,7 @@ impl Options {
             fatality: None,
             history_bytes_max: None,
             ingest_rows_min: None,
+            heat: true,
             background: true,
         }
     }
@@ -93,9 +97,11 @@ impl Database {
             fatality,
             history_bytes_max,
             ingest_rows_min,
+            heat,
             background,
         } = options;
         let mut inner = txn::Options::new(placement, clock, random);
+        inner.heat = heat;
         inner.patching = Arc::new(sql::RowPatching);
         if let Some(fatality) = fatality {
             inner.fatality = fatality;

@@ -10,6 +10,8 @@ use partitions::{Access, AccessKind, Footprint, HeatTotals, Partition, Partition
 use storage::Bytes;
 use storage::env::Random;
 
+use crate::Store;
+
 /// One transaction in so many is looked at closely.
 const SAMPLED_ONE_IN: u64 = 8;
 
@@ -19,6 +21,7 @@ const ACCESSES_MAX: usize = 256;
 /// The partitions a transaction touched.
 #[derive(Debug)]
 pub(crate) struct Footprints {
+    on: bool,
     sampled: bool,
     accesses: usize,
     touched: Vec<Touched>,
@@ -42,10 +45,26 @@ pub(crate) struct Touch<'a> {
     pub(crate) took: Duration,
 }
 
+impl Store {
+    /// The footprints of one more transaction; none are kept where heat is off.
+    pub(crate) fn footprints(&self) -> Footprints {
+        match self.heat {
+            true => Footprints::new(self.random.as_ref()),
+            false => Footprints {
+                on: false,
+                sampled: false,
+                accesses: 0,
+                touched: Vec::new(),
+            },
+        }
+    }
+}
+
 impl Footprints {
-    pub(crate) fn new(random: &dyn Random) -> Self {
+    fn new(random: &dyn Random) -> Self {
         let sampled = random.below(SAMPLED_ONE_IN) == 0;
         Self {
+            on: true,
             sampled,
             accesses: 0,
             touched: Vec::new(),
@@ -58,6 +77,9 @@ impl Footprints {
     }
 
     pub(crate) fn add(&mut self, partition: &Arc<Partition>, touch: &Touch<'_>) {
+        if !self.on {
+            return;
+        }
         let keep = self.sampled && self.accesses < ACCESSES_MAX;
         let entry = self.entry(partition);
         match touch.kind {

@@ -453,7 +453,7 @@ impl Landing<'_> {
             let partitions = request.view.partitions();
             return Ok(Committed { at, partitions });
         }
-        let mut footprints = Footprints::new(store.random.as_ref());
+        let mut footprints = store.footprints();
         for part in &parts {
             warm(load, part, |touch| footprints.add(&part.partition, touch));
         }

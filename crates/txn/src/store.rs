@@ -56,6 +56,8 @@ pub struct Options {
     pub ingest_rows_min: usize,
     /// How much of what was scanned stays in memory.
     pub pages_bytes_max: usize,
+    /// Whether heat is measured; without it nothing is known of partitions touched.
+    pub heat: bool,
 }
 
 impl Options {
@@ -75,6 +77,7 @@ impl Options {
             history_bytes_max: HISTORY_BYTES_MAX,
             ingest_rows_min: INGEST_ROWS_MIN,
             pages_bytes_max: PAGES_BYTES_MAX,
+            heat: true,
         }
     }
 }
@@ -97,6 +100,7 @@ pub struct Store {
     pub(crate) history: History,
     pub(crate) stamps: Stamps,
     pub(crate) ingest_rows_min: usize,
+    pub(crate) heat: bool,
     pub(crate) landing: Mutex<()>,
     pub(crate) warming: Mutex<Warming>,
     pub(crate) queue: Queue<Request, Result<Timestamp>>,
@@ -140,6 +144,7 @@ impl Store {
             history_bytes_max,
             ingest_rows_min,
             pages_bytes_max,
+            heat,
         } = options;
         let timestamps =
             timestamps.unwrap_or_else(|| Arc::new(HybridTimestamps::new(Arc::clone(&clock))));
@@ -160,6 +165,7 @@ impl Store {
             history: History::new(history_bytes_max),
             stamps: Stamps::default(),
             ingest_rows_min,
+            heat,
             landing: Mutex::default(),
             warming: Mutex::default(),
             queue: Queue::new(),

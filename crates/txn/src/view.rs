@@ -62,7 +62,7 @@ impl fmt::Debug for View {
 impl View {
     pub(crate) fn new(store: Arc<Store>, tracked: bool) -> Self {
         let reading = store.active.read();
-        let footprints = Footprints::new(store.random.as_ref());
+        let footprints = store.footprints();
         let sampled = footprints.sampled();
         let tracking = if tracked {
             Tracking::On(Reads::default())

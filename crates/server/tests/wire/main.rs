@@ -10,6 +10,7 @@ mod bytes_by_hand;
 mod copy;
 mod declared;
 mod driver;
+mod even;
 mod even_keys;
 mod explain;
 mod limits;

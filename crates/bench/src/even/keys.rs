@@ -12,11 +12,9 @@ use std::thread::Thread;
 
 use db::{Database, Picked, Prepared, RowSink, Session, Value};
 
+use super::Options;
 use crate::measure::{Report, Stopwatch, alternate, per_second};
 use crate::{Error, Result};
-
-/// What the list of benches says.
-pub(crate) const ABOUT: &str = "buckets beside a plain key, and how even a hash is [--quick]";
 
 /// The least that a merge of 16 buckets may reach of a plain key.
 const MERGE_FLOOR: f64 = 0.5;
@@ -50,19 +48,9 @@ const QUICK: Scale = Scale {
     rounds: 1,
 };
 
-/// Runs both parts; answers whether both targets are met.
-pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    let scale = match arguments {
-        [] => FULL,
-        [quick] if quick == "--quick" => QUICK,
-        _ => return Err(Error::Usage("even-keys takes --quick only".to_owned())),
-    };
-    let mut report = Report::default();
-    measure(&mut report, scale)?;
-    Ok(report.passed())
-}
-
-fn measure(report: &mut Report, scale: Scale) -> Result<()> {
+/// Runs both parts.
+pub(super) fn run(report: &mut Report, options: &Options) -> Result<()> {
+    let scale = if options.quick { QUICK } else { FULL };
     let dir = tempfile::tempdir()?;
     let database = Arc::new(Database::open(dir.path())?);
     let mut session = Session::new(Arc::clone(&database));

@@ -1,0 +1,96 @@
+//! What keeping tables even costs: measuring heat, keys that spread, splitting and merging under load.
+//!
+//! Each figure is one line with `RATIO name number` and what it may be at most or must be at least.
+
+mod heat;
+mod keys;
+mod live;
+
+use std::path::PathBuf;
+
+use crate::measure::Report;
+use crate::{Error, Result};
+
+/// What the list of benches says.
+pub(crate) const ABOUT: &str =
+    "what heat, spread keys, splitting and merging cost [--quick] [--only PART] [--server PATH]";
+
+/// How much is done.
+#[derive(Clone, Copy, Debug)]
+struct Scale {
+    rounds: u32,
+    /// Statements of a round when heat is measured.
+    statements: u32,
+    /// How long requests go on while partitions change.
+    live_seconds: u64,
+}
+
+const FULL: Scale = Scale {
+    rounds: 7,
+    statements: 300_000,
+    live_seconds: 60,
+};
+
+const QUICK: Scale = Scale {
+    rounds: 3,
+    statements: 30_000,
+    live_seconds: 10,
+};
+
+/// The command line.
+struct Options {
+    quick: bool,
+    scale: Scale,
+    only: Option<String>,
+    server: PathBuf,
+}
+
+impl Options {
+    fn read(arguments: &[String]) -> Result<Self> {
+        let mut options = Self {
+            quick: false,
+            scale: FULL,
+            only: None,
+            server: std::env::current_exe()?.with_file_name("evenkeel"),
+        };
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let mut value = || {
+                let missing = || Error::Usage(format!("`{argument}` needs a value"));
+                rest.next().cloned().ok_or_else(missing)
+            };
+            match argument.as_str() {
+                "--quick" => (options.quick, options.scale) = (true, QUICK),
+                "--only" => options.only = Some(value()?),
+                "--server" => options.server = value()?.into(),
+                other => return Err(Error::Usage(format!("unknown option `{other}`"))),
+            }
+        }
+        Ok(options)
+    }
+}
+
+type Part = fn(&mut Report, &Options) -> Result<()>;
+
+const PARTS: [(&str, Part); 3] = [
+    ("heat", heat::run),
+    ("keys", keys::run),
+    ("live", live::run),
+];
+
+/// Runs the bench, and answers whether every target was met.
+pub(crate) fn run(arguments: &[String]) -> Result<bool> {
+    let options = Options::read(arguments)?;
+    let mut report = Report::default();
+    let chosen = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
+    if !PARTS.iter().any(|(name, _)| chosen(name)) {
+        return Err(Error::Usage("the parts are heat, keys and live".to_owned()));
+    }
+    for (name, part) in PARTS.iter().filter(|(name, _)| chosen(name)) {
+        eprintln!("{name}");
+        if let Err(error) = part(&mut report, &options) {
+            report.broken(name, &error);
+        }
+    }
+    Ok(report.passed())
+}
