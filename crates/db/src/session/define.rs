@@ -11,12 +11,14 @@ impl Session {
     /// Runs a statement that changes tables themselves. `None` if it is to run as one that writes rows.
     pub(super) async fn define(&mut self, statement: &Statement) -> Result<Option<Reply>> {
         self.end_block().await?;
-        self.notice_skipped(&statement.kind);
+        let skips = self.notice_skipped(&statement.kind);
         let executor = Arc::clone(&self.executor);
         match &self.transaction {
             None => {
                 let answer = executor.define(statement).await?;
-                self.notice_made(&statement.kind);
+                if !skips {
+                    self.notice_made(&statement.kind);
+                }
                 Ok(Some(answer.into()))
             }
             // Emptying a table can be taken back, as a deletion of all its rows.
@@ -26,7 +28,9 @@ impl Session {
             Some(_) => {
                 let answer = executor.define(statement).await?;
                 self.warn("01000", "tables changed at once: ROLLBACK does not undo it");
-                self.notice_made(&statement.kind);
+                if !skips {
+                    self.notice_made(&statement.kind);
+                }
                 Ok(Some(answer.into()))
             }
         }

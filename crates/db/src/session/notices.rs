@@ -36,10 +36,13 @@ impl Session {
         });
     }
 
-    /// Says what a statement that defines tables will not do, because it is so already.
-    pub(super) fn notice_skipped(&mut self, kind: &Asks) {
+    /// Says what a statement that defines tables will not do, because it is so already. Answers whether
+    /// there is such a thing.
+    pub(super) fn notice_skipped(&mut self, kind: &Asks) -> bool {
         let skipped = self.database.executor().skips(kind);
+        let skips = !skipped.is_empty();
         self.notice(skipped);
+        skips
     }
 
     /// Says what is odd about a table that was just made.

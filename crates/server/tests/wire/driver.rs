@@ -112,7 +112,7 @@ async fn values_of_every_type_come_back_as_they_went() {
         .map(|(name, (kind, _))| format!("{name} {kind}"))
         .collect();
     let create = format!(
-        "CREATE TABLE every (id Int64, {}, PRIMARY KEY (id))",
+        "CREATE TABLE every (id Int64 NOT NULL, {}, PRIMARY KEY (id))",
         columns.join(", ")
     );
     client.batch_execute(&create).await.unwrap();

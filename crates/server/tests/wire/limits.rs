@@ -63,7 +63,7 @@ fn a_client_that_does_not_read_costs_little_and_holds_nobody_up() {
     let text = "x".repeat(1_000);
     let rows: Vec<String> = (0..1_000).map(|id| format!("({id}, '{text}')")).collect();
     for statement in [
-        "CREATE TABLE t (id Int64, text Utf8, PRIMARY KEY (id))".to_owned(),
+        "CREATE TABLE t (id Int64 NOT NULL, text Utf8, PRIMARY KEY (id))".to_owned(),
         format!("INSERT INTO t (id, text) VALUES {}", rows.join(", ")),
     ] {
         other.write_all(&query(&statement)).unwrap();

@@ -48,7 +48,10 @@ fn what_comes_before_sync_happens_together_or_not_at_all() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let mut stream = greeted(&server);
-    let create = message(b'Q', b"CREATE TABLE t (id Int64, PRIMARY KEY (id))\0");
+    let create = message(
+        b'Q',
+        b"CREATE TABLE t (id Int64 NOT NULL, PRIMARY KEY (id))\0",
+    );
     assert_eq!(send(&mut stream, &[create]).0, "CZ");
 
     let twice = [insert(1), insert(2), insert(1), insert(3), sync()];
@@ -86,7 +89,7 @@ fn a_pipeline_that_lost_a_race_is_told_at_sync() {
     let mut stream = greeted(&server);
     let create = message(
         b'Q',
-        b"CREATE TABLE t (id Int64, n Int64, PRIMARY KEY (id))\0",
+        b"CREATE TABLE t (id Int64 NOT NULL, n Int64, PRIMARY KEY (id))\0",
     );
     assert_eq!(send(&mut stream, &[create]).0, "CZ");
     stream
@@ -110,7 +113,10 @@ fn whoever_leaves_before_sync_leaves_nothing() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let mut stream = greeted(&server);
-    let create = message(b'Q', b"CREATE TABLE t (id Int64, PRIMARY KEY (id))\0");
+    let create = message(
+        b'Q',
+        b"CREATE TABLE t (id Int64 NOT NULL, PRIMARY KEY (id))\0",
+    );
     assert_eq!(send(&mut stream, &[create]).0, "CZ");
     for begin in [Vec::new(), run("BEGIN")] {
         let mut leaving = greeted(&server);

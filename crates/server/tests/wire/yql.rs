@@ -10,7 +10,8 @@ async fn declarations_and_one_statement_are_prepared_together() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let client = server.connect().await;
-    let create = "CREATE TABLE orders (id Uint64, customer Int64, note Utf8, PRIMARY KEY (id));
+    let create =
+        "CREATE TABLE orders (id Uint64 NOT NULL, customer Int64, note Utf8, PRIMARY KEY (id));
         INSERT INTO orders VALUES (1, 10, 'first'), (2, 11, 'second'), (3, 10, 'third')";
     client.batch_execute(create).await.unwrap();
 
@@ -59,7 +60,8 @@ async fn lists_travel_as_text() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let client = server.connect().await;
-    let create = "CREATE TABLE orders (id Uint64, note Utf8, at Timestamp, PRIMARY KEY (id))";
+    let create =
+        "CREATE TABLE orders (id Uint64 NOT NULL, note Utf8, at Timestamp, PRIMARY KEY (id))";
     client.batch_execute(create).await.unwrap();
 
     let write = "DECLARE $rows AS List<Struct<id:Uint64,note:Utf8?,at:Timestamp?>>;

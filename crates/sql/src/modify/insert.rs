@@ -292,21 +292,26 @@ impl InsertPlan {
         overwrite(&mut row, &self.positions, &values);
         let schema = self.table.schema();
         schema.fit(&mut row)?;
-        match self.mode {
-            Mode::Insert | Mode::Replace => schema.generate(&mut row, &self.positions)?,
-            // What the statement does not say may be in the row that is there.
-            _ => {
-                let checked = self.positions.iter().copied();
-                let checked =
-                    checked.filter(|position| follows(schema, *position, &self.positions));
-                let trusted: Vec<(usize, Value)> = self.trusted(&values);
-                schema.generate(&mut row, &checked.collect::<Vec<_>>())?;
-                for (position, value) in trusted {
-                    overwrite(&mut row, &[position], &[value]);
-                }
-            }
+        if !schema.generated().is_empty() {
+            self.generate(&mut row, &values)?;
         }
         Ok(NewRow { given: values, row })
+    }
+
+    /// Works out the generated columns of a new row.
+    fn generate(&self, row: &mut [Value], given: &[Value]) -> Result<()> {
+        let schema = self.table.schema();
+        if matches!(self.mode, Mode::Insert | Mode::Replace) {
+            return schema.generate(row, &self.positions);
+        }
+        // What the statement does not say may be in the row that is there.
+        let checked = self.positions.iter().copied();
+        let checked = checked.filter(|position| follows(schema, *position, &self.positions));
+        schema.generate(row, &checked.collect::<Vec<_>>())?;
+        for (position, value) in self.trusted(given) {
+            overwrite(row, &[position], &[value]);
+        }
+        Ok(())
     }
 
     /// The values that are given for generated columns and cannot be checked yet.

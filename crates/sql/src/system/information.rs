@@ -103,13 +103,17 @@ fn column(objects: &Objects, one: &Relation, column: &Attribute, rows: &mut Rows
         counts.map(|definition| say(definition).to_string()).into()
     };
     let yes = |yes: bool| -> Cell { if yes { "YES" } else { "NO" }.into() };
+    let default = column.default.as_ref();
     rows.push([
         ("table_catalog", DATABASE_NAME.into()),
         ("table_schema", one.schema.0.into()),
         ("table_name", one.name.as_str().into()),
         ("column_name", column.name.as_str().into()),
         ("ordinal_position", column.number.into()),
-        ("column_default", column.default.clone().into()),
+        (
+            "column_default",
+            default.filter(|_| !column.generated).cloned().into(),
+        ),
         ("is_nullable", yes(!column.not_null)),
         ("data_type", data_type.into()),
         ("character_maximum_length", length.into()),
@@ -130,7 +134,14 @@ fn column(objects: &Objects, one: &Relation, column: &Attribute, rows: &mut Rows
         ("identity_maximum", about(|one| one.max)),
         ("identity_minimum", about(|one| one.min)),
         ("identity_cycle", yes(counts.is_some_and(|one| one.cycle))),
-        ("is_generated", "NEVER".into()),
+        (
+            "is_generated",
+            if column.generated { "ALWAYS" } else { "NEVER" }.into(),
+        ),
+        (
+            "generation_expression",
+            default.filter(|_| column.generated).cloned().into(),
+        ),
         ("is_updatable", yes(one.schema == PUBLIC)),
     ]);
 }

@@ -105,6 +105,8 @@ pub(crate) struct Attribute {
     pub(crate) default: Option<String>,
     /// Whether it counts by itself, and who may give it another value.
     pub(crate) identity: Option<Identity>,
+    /// Whether its default is what it is always worked out by.
+    pub(crate) generated: bool,
 }
 
 impl Kind {
@@ -285,6 +287,7 @@ impl Relation {
             not_null: !column.nullable,
             default: None,
             identity: None,
+            generated: false,
         };
         Self {
             oid: definition.oid,
@@ -401,6 +404,7 @@ impl Attribute {
             not_null: false,
             default: None,
             identity: None,
+            generated: false,
         }
     }
 
@@ -415,6 +419,11 @@ impl Attribute {
 
     /// The same, with the default as PostgreSQL spells it: a string names its type.
     fn with_default(mut self, column: &crate::Column) -> Self {
+        if let Some(expression) = &column.generated {
+            self.default = Some(expression.clone());
+            self.generated = true;
+            return self;
+        }
         let default = column.default.as_ref();
         self.default = default.filter(|_| column.identity.is_none()).map(|text| {
             match default::is_string(text) {
@@ -478,6 +487,7 @@ fn index(table: &Relation, oid: i64, name: String, one: Index) -> Relation {
             not_null: false,
             default: None,
             identity: None,
+            generated: false,
         })
     });
     Relation {

@@ -237,6 +237,10 @@ fn attributes(one: &Relation, rows: &mut Rows) {
             ("attnotnull", column.not_null.into()),
             ("atthasdef", column.default.is_some().into()),
             ("attidentity", identity(column).into()),
+            (
+                "attgenerated",
+                if column.generated { "s" } else { "" }.into(),
+            ),
             ("attislocal", true.into()),
             ("attcollation", kind.map(|kind| kind.collation).into()),
         ]);
