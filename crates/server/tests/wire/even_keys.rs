@@ -51,12 +51,16 @@ fn psql_copies_tables_with_generated_keys_and_sees_notices() {
     // The bucket is hidden from \d and from COPY, and the key is what was asked for.
     let create =
         "CREATE TABLE log (ts Int64 NOT NULL, id Int64 NOT NULL, PRIMARY KEY (ts, id) USING HASH)";
-    let [out, _] = psql(&[create, "\\d log"]);
+    let key = "SELECT indexdef FROM pg_indexes WHERE tablename = 'log'";
+    let [out, _] = psql(&[create, "\\d log", key]);
     assert!(!out.contains("_bucket"), "{out}");
     assert!(
-        out.contains("\"log_pkey\" PRIMARY KEY, btree (ts, id)"),
+        out.contains("log_pkey") && out.contains("(ts, id)"),
         "{out}"
     );
+    let [out, _] = psql(&["\\d hashed"]);
+    let shown = "generated always as (Digest::NumericHash(id)) stored";
+    assert!(out.contains(shown), "{out}");
     let open = "CREATE TABLE open_key (a Int64, PRIMARY KEY (a))";
     let [_, err] = psql(&[open]);
     assert!(
