@@ -156,6 +156,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::Syntax(_)
         | sql::Error::DivisionByZero
         | sql::Error::CopyTooLarge { .. }
+        | sql::Error::TooManyTaken { .. }
         | sql::Error::Query { .. }
         | sql::Error::OutOfMemory { .. }
         | sql::Error::Refused { .. }

@@ -387,7 +387,7 @@ impl Session {
             self.notice_warnings();
             return reply(answer, statement).await;
         }
-        if is_query {
+        if is_query && !prepared.skips_rows() {
             let reader = database.store.view().reader();
             let fresh = executor.refreshed(prepared, reader.clone()).await?;
             let prepared = fresh.as_ref().unwrap_or(prepared);

@@ -217,12 +217,36 @@ async fn who_does_not_want_to_wait_need_not() {
 }
 
 #[tokio::test]
-async fn rows_that_are_locked_cannot_be_skipped() {
-    let [mut session] = sessions(&[COUNTERS]).await;
+async fn workers_share_a_queue_by_skipping_what_others_have() {
+    let jobs = "CREATE TABLE jobs (id bigint PRIMARY KEY, state text, by text);
+                INSERT INTO jobs VALUES (1, 'new'), (2, 'done'), (3, 'new'), (4, 'new')";
+    let jobs = jobs
+        .replace(", 'new')", ", 'new', '')")
+        .replace(", 'done')", ", 'done', '')");
+    let [mut one, mut two, mut three] = sessions(&[&jobs]).await;
+    let next = "SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED";
+    for (session, job) in [(&mut one, 1), (&mut two, 3), (&mut three, 4)] {
+        run(session, "BEGIN").await.unwrap();
+        let taken = run(session, next).await.unwrap();
+        assert_eq!(taken, [[Value::Int64(job)]]);
+    }
+    // By key it is the same, and outside of a transaction too.
+    let by_key = "SELECT id FROM jobs WHERE id = 1 FOR UPDATE SKIP LOCKED";
+    assert_eq!(run(&mut two, by_key).await.unwrap().len(), 0);
+    assert_eq!(run(&mut one, by_key).await.unwrap().len(), 1);
+    for (session, job) in [(&mut one, 1), (&mut two, 3)] {
+        let done = format!("UPDATE jobs SET state = 'done' WHERE id = {job}; COMMIT");
+        run(session, &done).await.unwrap();
+        assert_eq!(run(session, next).await.unwrap().len(), 0);
+    }
+    run(&mut three, "ROLLBACK").await.unwrap();
+    assert_eq!(run(&mut one, next).await.unwrap(), [[Value::Int64(4)]]);
+    let all = "SELECT count(*) FROM jobs WHERE state = 'done'";
+    assert_eq!(run(&mut one, all).await.unwrap(), [[Value::Int64(3)]]);
     for text in [
-        "SELECT number FROM counters WHERE id = 1 FOR UPDATE SKIP LOCKED",
-        "DELETE FROM counters WHERE id IN (SELECT id FROM counters LIMIT 1 FOR UPDATE SKIP LOCKED)",
+        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs LIMIT 1 FOR UPDATE SKIP LOCKED)",
+        "SELECT a.id FROM jobs a, jobs b FOR UPDATE SKIP LOCKED",
     ] {
-        assert_eq!(sqlstate(run(&mut session, text).await), "0A000", "{text}");
+        assert_eq!(sqlstate(run(&mut one, text).await), "0A000", "{text}");
     }
 }

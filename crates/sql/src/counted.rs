@@ -3,20 +3,23 @@
 //! A sequence belongs to the database and the last number that a session took from it to the session.
 //! So each session has an [`crate::Executor`] of its own, all of which share everything but this.
 //!
-//! `SELECT nextval('s')` and its like, without a table, are worked out here and never meet DataFusion.
+//! `SELECT nextval('s')` and its like, without a table, are worked out here and never meet DataFusion;
+//! beside the rows of a query they are functions of its plan (`query/counting.rs`).
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use keys::{Type, Value};
+use parking_lot::Mutex;
 use syntax::ast;
-use txn::TableId;
+use txn::{Store, TableId};
 
+use crate::default::spelled_name;
 use crate::names::tree_name;
 use crate::query::{ResultColumn, title};
 use crate::scalar::{Function, Given, Scalar, Scope};
-use crate::{Error, Result};
+use crate::{Catalog, Error, Result, cast};
 
 /// The numbers that a session took last.
 #[derive(Debug, Default)]
@@ -45,6 +48,71 @@ impl Counted {
     /// The number that was taken last from any sequence.
     pub(crate) fn last(&self) -> Option<i64> {
         self.current(self.last?)
+    }
+}
+
+/// The sequences of a database as one session sees them. Clones share what was taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Counter {
+    store: Arc<Store>,
+    catalog: Arc<Catalog>,
+    counted: Arc<Mutex<Counted>>,
+}
+
+impl Counter {
+    pub(crate) fn new(store: &Arc<Store>, catalog: &Arc<Catalog>) -> Self {
+        Self {
+            store: Arc::clone(store),
+            catalog: Arc::clone(catalog),
+            counted: Arc::default(),
+        }
+    }
+
+    /// `nextval(name)`.
+    pub(crate) fn next_value(&self, arguments: &[Value]) -> Result<Value> {
+        let [Value::Utf8(name)] = arguments else {
+            return Ok(Value::Null);
+        };
+        let sequence = self.catalog.sequence(&spelled_name(name))?;
+        let number = sequence.next(&self.store)?;
+        self.counted.lock().took(sequence.id(), number);
+        Ok(Value::Int64(number))
+    }
+
+    /// `currval(name)`.
+    pub(crate) fn current_value(&self, arguments: &[Value]) -> Result<Value> {
+        let [Value::Utf8(name)] = arguments else {
+            return Ok(Value::Null);
+        };
+        let name = spelled_name(name);
+        let sequence = self.catalog.sequence(&name)?;
+        let taken = self.counted.lock().current(sequence.id());
+        let not_yet = || not_yet(&format!("currval of sequence `{name}`"));
+        taken.map(Value::Int64).ok_or_else(not_yet)
+    }
+
+    /// `lastval()`.
+    pub(crate) fn last_value(&self) -> Result<Value> {
+        let last = self.counted.lock().last();
+        last.map(Value::Int64).ok_or_else(|| not_yet("lastval"))
+    }
+
+    /// `setval(name, value [, called])`.
+    pub(crate) fn set_value(&self, arguments: &[Value]) -> Result<Value> {
+        let mut arguments = arguments.iter().cloned();
+        let (Some(Value::Utf8(name)), Some(value)) = (arguments.next(), arguments.next()) else {
+            return Ok(Value::Null);
+        };
+        let called = arguments.next() != Some(Value::Bool(false));
+        let sequence = self.catalog.sequence(&spelled_name(&name))?;
+        let value = cast(value, Type::Int64)?;
+        if let Value::Int64(value) = value {
+            sequence.set(&self.store, value, called)?;
+            if called {
+                self.counted.lock().set(sequence.id(), value);
+            }
+        }
+        Ok(value)
     }
 }
 
@@ -119,7 +187,7 @@ fn counts(query: &ast::Query) -> bool {
 }
 
 /// The error of a session that asks for a number before it took one.
-pub(crate) fn not_yet(what: &str) -> Error {
+fn not_yet(what: &str) -> Error {
     Error::NotCounted {
         what: what.to_owned(),
     }

@@ -347,6 +347,12 @@ pub enum Error {
         /// How many bytes they may take.
         limit: usize,
     },
+    /// More rows taken by one SKIP LOCKED than one statement may claim.
+    #[error("one statement may lock {limit} rows with SKIP LOCKED: add a LIMIT")]
+    TooManyTaken {
+        /// How many rows it may take.
+        limit: usize,
+    },
     /// A row in storage that does not fit its table.
     #[error("row {key} of table `{table}` is damaged ({detail}): restore it from a backup")]
     Damaged {

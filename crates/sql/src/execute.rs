@@ -3,13 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use keys::{Type, Value};
-use parking_lot::Mutex;
 use syntax::{Kind, Statement, ast};
 use txn::{Reader, Store, Transaction};
 
-use crate::counted::{Counted, not_yet};
+use crate::counted::Counter;
 use crate::ddl::{Defined, Ground};
-use crate::default::spelled_name;
 use crate::expire::Sweeps;
 use crate::explain::Ran;
 use crate::fast::{FastRows, RowSink};
@@ -28,8 +26,8 @@ pub struct Executor {
     /// Made when first needed: a database that only reads by key never needs it.
     queries: Arc<OnceLock<Queries>>,
     sweeps: Arc<Sweeps>,
-    /// What its session took from sequences.
-    counted: Mutex<Counted>,
+    /// Sequences, and what its session took from them.
+    counter: Counter,
     /// What its statements should be warned of.
     warnings: Mutex<Vec<Warning>>,
 }
@@ -116,11 +114,11 @@ impl Executor {
     /// Runs statements over these tables.
     pub fn new(store: Arc<Store>, catalog: Arc<Catalog>) -> Self {
         Self {
+            counter: Counter::new(&store, &catalog),
             store,
             catalog,
             queries: Arc::default(),
             sweeps: Arc::default(),
-            counted: Mutex::default(),
             warnings: Mutex::default(),
         }
     }
@@ -133,7 +131,7 @@ impl Executor {
             catalog: Arc::clone(&self.catalog),
             queries: Arc::clone(&self.queries),
             sweeps: Arc::clone(&self.sweeps),
-            counted: Mutex::default(),
+            counter: Counter::new(&self.store, &self.catalog),
             warnings: Mutex::default(),
         }
     }
@@ -148,6 +146,10 @@ impl Executor {
 
     pub(crate) fn warnings(&self) -> &Mutex<Vec<Warning>> {
         &self.warnings
+    }
+
+    pub(crate) fn counter(&self) -> &Counter {
+        &self.counter
     }
 
     pub(crate) fn sweeps(&self) -> &Sweeps {
@@ -174,53 +176,6 @@ impl Executor {
         let variant = 2_u128 << 62;
         let free = !(0xf_u128 << 76 | 3_u128 << 62);
         Value::Uuid((random & free | version | variant).to_be_bytes())
-    }
-
-    /// `nextval(name)`.
-    pub(crate) fn next_value(&self, arguments: &[Value]) -> Result<Value> {
-        let [Value::Utf8(name)] = arguments else {
-            return Ok(Value::Null);
-        };
-        let sequence = self.catalog.sequence(&spelled_name(name))?;
-        let number = sequence.next(&self.store)?;
-        self.counted.lock().took(sequence.id(), number);
-        Ok(Value::Int64(number))
-    }
-
-    /// `currval(name)`.
-    pub(crate) fn current_value(&self, arguments: &[Value]) -> Result<Value> {
-        let [Value::Utf8(name)] = arguments else {
-            return Ok(Value::Null);
-        };
-        let name = spelled_name(name);
-        let sequence = self.catalog.sequence(&name)?;
-        let taken = self.counted.lock().current(sequence.id());
-        let not_yet = || not_yet(&format!("currval of sequence `{name}`"));
-        taken.map(Value::Int64).ok_or_else(not_yet)
-    }
-
-    /// `lastval()`.
-    pub(crate) fn last_value(&self) -> Result<Value> {
-        let last = self.counted.lock().last();
-        last.map(Value::Int64).ok_or_else(|| not_yet("lastval"))
-    }
-
-    /// `setval(name, value [, called])`.
-    pub(crate) fn set_value(&self, arguments: &[Value]) -> Result<Value> {
-        let mut arguments = arguments.iter().cloned();
-        let (Some(Value::Utf8(name)), Some(value)) = (arguments.next(), arguments.next()) else {
-            return Ok(Value::Null);
-        };
-        let called = arguments.next() != Some(Value::Bool(false));
-        let sequence = self.catalog.sequence(&spelled_name(&name))?;
-        let value = cast(value, Type::Int64)?;
-        if let Value::Int64(value) = value {
-            sequence.set(&self.store, value, called)?;
-            if called {
-                self.counted.lock().set(sequence.id(), value);
-            }
-        }
-        Ok(value)
     }
 
     /// Lets DataFusion plan a query. `hints` are the types of parameters that are known.
@@ -321,6 +276,14 @@ impl Executor {
             }
             Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
                 Box::pin(self.truncate(transaction, prepared.statement())).await
+            }
+            Plan::Skip(plan) => {
+                let planned = prepared.query().ok_or_else(|| Error::Internal {
+                    what: "a query was not planned".to_owned(),
+                })?;
+                let given = self.given(parameters);
+                let rows = plan.run(self, transaction, planned, given);
+                Ok(Answer::Rows(Box::pin(rows).await?))
             }
             Plan::Read(_) | Plan::Lock(_) | Plan::Count(_) | Plan::Explain(_) | Plan::Plain => {
                 if let Plan::Lock(plan) = prepared.plan() {

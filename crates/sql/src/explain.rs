@@ -242,7 +242,7 @@ impl Executor {
                 let read = shown(tree.as_ref(), asked.all);
                 writes::change(plan, reader, &found, read)
             }
-            Plan::Count(_) | Plan::Explain(_) | Plan::Plain => {
+            Plan::Count(_) | Plan::Skip(_) | Plan::Explain(_) | Plan::Plain => {
                 let tree = self.explain_query(asked, None).await?;
                 Ok(shown(tree.as_ref(), asked.all))
             }

@@ -241,15 +241,15 @@ impl RowSink for Kept {
 }
 
 /// A SELECT from one table with nothing but a filter.
-struct Plain<'q> {
+pub(crate) struct Plain<'q> {
     select: &'q ast::Select,
-    name: &'q ast::ObjectName,
+    pub(crate) name: &'q ast::ObjectName,
     alias: Option<String>,
     /// The index after VIEW.
     index: Option<String>,
 }
 
-fn plain_select(query: &ast::Query) -> Option<Plain<'_>> {
+pub(crate) fn plain_select(query: &ast::Query) -> Option<Plain<'_>> {
     let ast::SetExpr::Select(select) = query.body.as_ref() else {
         return None;
     };

@@ -4,9 +4,12 @@
 //!   WHERE key = … FOR UPDATE            waits for whoever is changing the row
 //!   WHERE key = … FOR UPDATE NOWAIT     an error if somebody is
 //!   any other query FOR UPDATE          a read; who changed what it saw is found out at COMMIT
+//!   … FOR UPDATE SKIP LOCKED            rows of one table that nobody else claims: `skipping`
 //! ```
 //!
 //! All strengths of lock are one here: FOR SHARE claims as FOR UPDATE does.
+
+mod skipping;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,6 +21,8 @@ use txn::Transaction;
 use crate::fast::{Keys, ReadPlan};
 use crate::scalar::Given;
 use crate::{Catalog, Error, Result};
+
+pub(crate) use skipping::SkipPlan;
 
 /// A read by key that claims its row.
 #[derive(Debug)]
@@ -37,7 +42,6 @@ impl LockPlan {
         if query.locks.is_empty() {
             return Ok(None);
         }
-        refuse_skipping(query)?;
         let nowait = Some(ast::NonBlock::Nowait);
         let waits = !query.locks.iter().any(|lock| lock.nonblock == nowait);
         let mut plain = syntax::deep(|| query.clone());
@@ -67,12 +71,12 @@ impl LockPlan {
     }
 }
 
-/// Refuses SKIP LOCKED: claims are few, and nobody knows before COMMIT who else changed a row.
+/// Refuses SKIP LOCKED inside of a query: by the time its rows are used nobody knows which they were.
 pub(crate) fn refuse_skipping(query: &ast::Query) -> Result<()> {
     match syntax::deep(|| query.visit(&mut Skipping)) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::Unsupported {
-            what: "SKIP LOCKED".to_owned(),
+            what: "SKIP LOCKED in a part of a statement, or over several tables,".to_owned(),
         }),
     }
 }

@@ -22,7 +22,7 @@ use txn::Reader;
 
 use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
-use crate::locking::LockPlan;
+use crate::locking::{LockPlan, SkipPlan, refuse_skipping};
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn};
 use crate::{Error, Executor, Result, explain};
@@ -57,6 +57,8 @@ pub(crate) enum Plan {
     /// The same, of a row that is claimed.
     Lock(LockPlan),
     Count(CountPlan),
+    /// Rows that nobody else claims.
+    Skip(Box<SkipPlan>),
     Insert(Box<InsertPlan>),
     Change(Box<ChangePlan>),
     /// Shown, or run and shown.
@@ -80,7 +82,7 @@ impl Plan {
             Self::Lock(plan) => Some(&plan.read.path),
             Self::Change(plan) => plan.path.as_ref(),
             Self::Explain(explained) => return explained.lists().to_vec(),
-            Self::Insert(_) | Self::Count(_) | Self::Plain => None,
+            Self::Insert(_) | Self::Count(_) | Self::Skip(_) | Self::Plain => None,
         };
         path.map_or(Vec::new(), |path| path.filter.listed().collect())
     }
@@ -190,6 +192,11 @@ impl Prepared {
         matches!(self.inner.plan, Plan::Read(_))
     }
 
+    /// Whether it passes over rows that others claim, which takes a transaction.
+    pub fn skips_rows(&self) -> bool {
+        matches!(self.inner.plan, Plan::Skip(_))
+    }
+
     /// Whether it was made for the tables of this generation.
     pub(crate) fn is_of(&self, generation: u64) -> bool {
         self.inner.generation == generation
@@ -232,6 +239,7 @@ impl Executor {
         let asked = match &plan {
             Plan::Insert(plan) => plan.query(),
             Plan::Change(plan) => plan.query(),
+            Plan::Skip(plan) => Some(plan.query()),
             _ => select,
         };
         let mut query = None;
@@ -239,8 +247,10 @@ impl Executor {
             merge(&mut parameters, hints);
             let planned = self.plan(&reader, asked, &parameters).await?;
             merge(&mut parameters, planned.parameters());
-            if select.is_some() {
-                columns = Some(Arc::clone(planned.columns()));
+            match &plan {
+                Plan::Skip(plan) => columns = Some(plan.columns(&planned)),
+                _ if select.is_some() => columns = Some(Arc::clone(planned.columns())),
+                _ => {}
             }
             query = Some(planned);
         }
@@ -316,6 +326,14 @@ impl Executor {
             let columns = Arc::clone(&plan.columns);
             return Ok(drafted(Plan::Read(Arc::new(plan)), kinds, &columns));
         }
+        if let Some((plan, parameters)) = SkipPlan::new(catalog, query, hints)? {
+            return Ok(Drafted {
+                plan: Plan::Skip(Box::new(plan)),
+                parameters,
+                columns: None,
+            });
+        }
+        refuse_skipping(query)?;
         if let Some((plan, kinds)) = LockPlan::new(catalog, query, hints)? {
             let columns = Arc::clone(&plan.read.columns);
             return Ok(drafted(Plan::Lock(plan), kinds, &columns));

@@ -24,6 +24,7 @@ mod chains;
 mod checked;
 mod columns;
 mod context;
+mod counting;
 mod decode;
 mod explain;
 mod functions;

@@ -172,8 +172,9 @@ impl View {
         }
     }
 
-    /// Moves the snapshot to what is committed now, forgetting that a row was read. Nothing happens
-    /// if ranges or very many rows were read: nobody could tell cheaply whether they changed.
+    /// Moves the snapshot to what is committed now, forgetting that a row was read. If ranges or very
+    /// many rows were read, only the commit lock can tell whether they changed; if they did, the
+    /// snapshot stays, and the commit will be refused.
     fn move_forward(&mut self, forgotten: Option<(TableId, &[u8])>) -> Result<()> {
         // First the new snapshot, then the look at what was read: what is found unchanged then is
         // what the new snapshot sees.
@@ -182,17 +183,30 @@ impl View {
         let Tracking::On(reads) = &mut state.tracking else {
             return Err(Error::Ended);
         };
-        if !reads.is_renewable() {
-            return Ok(());
-        }
         if let Some((table, key)) = forgotten {
             reads.forget(table, key);
+        }
+        if !reads.is_renewable() {
+            return self.move_under_lock();
         }
         let points: Vec<_> = reads.points().collect();
         for (table, key, found) in points {
             self.check_current(table, &key, &found)?;
         }
         self.reading = later;
+        Ok(())
+    }
+
+    /// Moves the snapshot while nobody commits, if nothing that was read changed.
+    fn move_under_lock(&mut self) -> Result<()> {
+        let sequencer = self.store.sequencer.lock();
+        let state = self.state.get_mut();
+        let Tracking::On(reads) = &state.tracking else {
+            return Err(Error::Ended);
+        };
+        if reads.check(&sequencer.recent, self.reading.at()).is_ok() {
+            self.reading = self.store.active.read();
+        }
         Ok(())
     }
 

@@ -168,20 +168,38 @@ fn a_claim_does_not_make_an_old_read_new() {
 }
 
 #[test]
-fn a_snapshot_with_very_many_reads_stays_and_the_commit_decides() {
-    for (reads, moves) in [(999, true), (1_000, false)] {
-        let store = store();
-        let mut txn = store.begin();
-        let at = txn.snapshot();
-        for number in 0..reads {
-            txn.get(TABLE, format!("k{number}").as_bytes()).unwrap();
+fn a_snapshot_moves_over_ranges_and_very_many_reads_that_did_not_change() {
+    for (reads, ranges) in [(999, false), (1_000, false), (0, true), (1_000, true)] {
+        for changes in [false, true] {
+            let store = store();
+            let mut txn = store.begin();
+            let at = txn.snapshot();
+            for number in 0..reads {
+                txn.get(TABLE, format!("k{number}").as_bytes()).unwrap();
+            }
+            if ranges {
+                let range = KeyRange::new("k", Some("l".into()));
+                let scan = txn.scan(TABLE, &range, Direction::Ascending).unwrap();
+                assert_eq!(scan.count(), 0);
+            }
+            let mut other = store.begin();
+            add_one(&mut other, "sum").unwrap();
+            if changes {
+                add_one(&mut other, "k1").unwrap();
+            }
+            other.commit(Durability::Buffered).unwrap();
+            let added = add_one(&mut txn, "sum");
+            let case = format!("{reads} reads, {ranges}, {changes}");
+            assert_eq!(txn.snapshot() > at, !changes, "{case}");
+            let committed = added.and_then(|()| txn.commit(Durability::Buffered).map(drop));
+            match committed {
+                Ok(()) => assert!(!changes, "{case}"),
+                Err(error) => {
+                    assert!(changes, "{case}: {error}");
+                    assert!(matches!(error, Error::Conflict { .. }), "{case}: {error}");
+                }
+            }
         }
-        let mut other = store.begin();
-        add_one(&mut other, "sum").unwrap();
-        other.commit(Durability::Buffered).unwrap();
-        add_one(&mut txn, "sum").unwrap();
-        assert_eq!(txn.snapshot() > at, moves);
-        assert_eq!(txn.commit(Durability::Buffered).is_ok(), moves);
     }
 }
 

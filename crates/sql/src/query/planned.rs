@@ -31,6 +31,7 @@ use txn::Reader;
 
 use super::columns::scalar;
 use super::context::Run;
+use super::counting::{self, Counters};
 use super::explain::{self, PlanNode};
 use super::parameters::{self, NOW, Slot, TODAY, Values};
 use super::provider::ReadTable;
@@ -76,6 +77,7 @@ struct Inner {
 struct Copy {
     plan: Arc<dyn ExecutionPlan>,
     slot: Slot,
+    counters: Counters,
     /// Whether it can be run again.
     keeps: bool,
 }
@@ -225,6 +227,8 @@ impl PlannedQuery {
             None => deep(inner.copy_with(reader, &values)).await?,
         };
         copy.slot.set(Some(Arc::new(values)));
+        copy.counters
+            .set(given.executor.map(|one| one.counter().clone()));
         Ok(copy)
     }
 }
@@ -235,16 +239,20 @@ impl Inner {
         let state = self.queries.state(&self.catalog, reader);
         let plan = queries::logical(&state, &self.query, &self.hints).await?;
         let plan = rewrite::with_values(plan, values).map_err(ours)?;
+        let counters = Counters::default();
+        let plan = counting::bound(plan, &counters).map_err(ours)?;
         let plan = state.create_physical_plan(&plan).await.map_err(ours)?;
         Ok(Copy {
             plan,
             slot: Slot::default(),
+            counters,
             keeps: false,
         })
     }
 
     fn put_back(&self, mut copy: Copy) {
         copy.slot.set(None);
+        copy.counters.set(None);
         if !copy.keeps || self.shelf.lock().len() >= COPIES_MAX {
             return;
         }
@@ -264,6 +272,8 @@ async fn deep<F: Future>(work: F) -> F::Output {
 async fn new_copy(state: &SessionState, plan: &LogicalPlan) -> datafusion::common::Result<Copy> {
     let slot = Slot::default();
     let plan = parameters::with_calls(plan.clone(), &slot)?;
+    let counters = Counters::default();
+    let plan = counting::bound(plan, &counters)?;
     let planner = Arc::clone(state.query_planner());
     let plan = planner.create_physical_plan(&plan, state).await?;
     let mut keeps = true;
@@ -271,7 +281,12 @@ async fn new_copy(state: &SessionState, plan: &LogicalPlan) -> datafusion::commo
         keeps &= !NOT_KEPT.contains(&node.name());
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(Copy { plan, slot, keeps })
+    Ok(Copy {
+        plan,
+        slot,
+        counters,
+        keeps,
+    })
 }
 
 /// Whether a plan reads nothing but our own tables, which look for their rows at each run.

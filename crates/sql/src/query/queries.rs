@@ -20,7 +20,8 @@ use super::planned::PlannedQuery;
 use super::refusals::ours;
 use super::typing::Typing;
 use super::{
-    chains, functions, list_parameters, memory, numbers, phrases, rewrite, sums, value_types, yql,
+    chains, counting, functions, list_parameters, memory, numbers, phrases, rewrite, sums,
+    value_types, yql,
 };
 use crate::locking::refuse_skipping;
 use crate::system::SystemTables;
@@ -53,6 +54,7 @@ impl Queries {
         builder = builder.with_physical_optimizer_rules(physical_rules());
         let functions = builder.scalar_functions().get_or_insert_default();
         functions.extend(functions::all());
+        functions.extend(counting::functions());
         functions.extend(list_parameters::functions());
         functions.extend(system::all_functions(catalog, store));
         let planners = builder.expr_planners().get_or_insert_default();

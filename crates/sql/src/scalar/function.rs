@@ -128,14 +128,14 @@ impl Function {
         Ok(match self {
             Self::Now => Value::Timestamp(given.now_us),
             Self::RandomUuid => executor(given)?.random_uuid(),
-            Self::NextValue => executor(given)?.next_value(&arguments)?,
-            Self::SetValue => executor(given)?.set_value(&arguments)?,
+            Self::NextValue => executor(given)?.counter().next_value(&arguments)?,
+            Self::SetValue => executor(given)?.counter().set_value(&arguments)?,
             Self::Cut(declared) => match arguments.into_iter().next() {
                 Some(Value::Utf8(text)) => Value::from(declared.cut(&text)),
                 other => other.unwrap_or(Value::Null),
             },
-            Self::CurrentValue => executor(given)?.current_value(&arguments)?,
-            Self::LastValue => executor(given)?.last_value()?,
+            Self::CurrentValue => executor(given)?.counter().current_value(&arguments)?,
+            Self::LastValue => executor(given)?.counter().last_value()?,
             Self::Hash => Value::Uint64(hash_values(&arguments)),
             Self::Digest(function) => function.call(&arguments)?,
             Self::Coalesce => present(arguments).next().unwrap_or(Value::Null),
