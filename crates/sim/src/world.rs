@@ -128,6 +128,7 @@ impl World {
             fatality: Some(self.doom.clone()),
             history_bytes_max: Some(self.history_bytes_max),
             ingest_rows_min: Some(INGEST_ROWS_MIN),
+            heat: true,
             background: false,
         })
     }

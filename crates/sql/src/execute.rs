@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use keys::{Type, Value};
+use parking_lot::Mutex;
 use syntax::{Kind, Statement, ast};
 use txn::{Reader, Store, Transaction};
 
@@ -16,7 +17,7 @@ use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
-use crate::{Catalog, Error, Prepared, Result, Warning, cast, ddl, index};
+use crate::{Catalog, Error, Prepared, Result, Warning, ddl, index};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]

@@ -49,7 +49,7 @@ use storage::{Bytes, Durability, KeyRange, Pair};
 use crate::commit::Request;
 use crate::engines::Slot;
 use crate::epochs::Expected;
-use crate::footprint::{Footprints, Touch};
+use crate::footprint::Touch;
 use crate::pages::Touched;
 use crate::plan::{Plan, signed};
 use crate::store::Sequencer;

@@ -104,9 +104,9 @@ impl Side {
                         Reply::Done { .. } => return Err(Error::Wrong("no rows".to_owned())),
                     },
                 };
-                match rows.next().await {
-                    Some(found) if found?.len() == 1 => {}
-                    _ => return Err(Error::Wrong("a row is missing".to_owned())),
+                let found = rows.next().await.transpose()?;
+                if found.is_none_or(|found| found.len() != 1) {
+                    return Err(Error::Wrong("a row is missing".to_owned()));
                 }
             }
             Ok::<(), Error>(())

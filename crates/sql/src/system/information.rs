@@ -69,17 +69,7 @@ fn column(objects: &Objects, one: &Relation, column: &Attribute, rows: &mut Rows
         Some(kind) if kind.is_array() => "ARRAY".to_owned(),
         _ => types::format(column.type_oid, None),
     };
-    let bits: Option<(i64, i64, i64)> = match name {
-        "int2" => Some((16, 2, 0)),
-        "int4" => Some((32, 2, 0)),
-        "int8" => Some((64, 2, 0)),
-        "float4" => Some((24, 2, 0)),
-        "float8" => Some((53, 2, 0)),
-        "numeric" => {
-            types::digits(column.modifier).map(|(precision, scale)| (precision, 10, scale))
-        }
-        _ => None,
-    };
+    let bits = numeric_bits(name, column.modifier);
     let scale = bits.filter(|_| !name.starts_with("float"));
     let fraction: Option<i64> = match name {
         "timestamp" | "timestamptz" | "interval" => Some(6),
@@ -103,17 +93,17 @@ fn column(objects: &Objects, one: &Relation, column: &Attribute, rows: &mut Rows
         counts.map(|definition| say(definition).to_string()).into()
     };
     let yes = |yes: bool| -> Cell { if yes { "YES" } else { "NO" }.into() };
-    let default = column.default.as_ref();
+    let (generated, default, expression) = match column.generated {
+        true => ("ALWAYS", None, column.default.clone()),
+        false => ("NEVER", column.default.clone(), None),
+    };
     rows.push([
         ("table_catalog", DATABASE_NAME.into()),
         ("table_schema", one.schema.0.into()),
         ("table_name", one.name.as_str().into()),
         ("column_name", column.name.as_str().into()),
         ("ordinal_position", column.number.into()),
-        (
-            "column_default",
-            default.filter(|_| !column.generated).cloned().into(),
-        ),
+        ("column_default", default.into()),
         ("is_nullable", yes(!column.not_null)),
         ("data_type", data_type.into()),
         ("character_maximum_length", length.into()),
@@ -134,16 +124,23 @@ fn column(objects: &Objects, one: &Relation, column: &Attribute, rows: &mut Rows
         ("identity_maximum", about(|one| one.max)),
         ("identity_minimum", about(|one| one.min)),
         ("identity_cycle", yes(counts.is_some_and(|one| one.cycle))),
-        (
-            "is_generated",
-            if column.generated { "ALWAYS" } else { "NEVER" }.into(),
-        ),
-        (
-            "generation_expression",
-            default.filter(|_| column.generated).cloned().into(),
-        ),
+        ("is_generated", generated.into()),
+        ("generation_expression", expression.into()),
         ("is_updatable", yes(one.schema == PUBLIC)),
     ]);
+}
+
+/// The precision of a numeric type, the base it is counted in, and its scale.
+fn numeric_bits(name: &str, modifier: i64) -> Option<(i64, i64, i64)> {
+    match name {
+        "int2" => Some((16, 2, 0)),
+        "int4" => Some((32, 2, 0)),
+        "int8" => Some((64, 2, 0)),
+        "float4" => Some((24, 2, 0)),
+        "float8" => Some((53, 2, 0)),
+        "numeric" => types::digits(modifier).map(|(precision, scale)| (precision, 10, scale)),
+        _ => None,
+    }
 }
 
 fn constraints(objects: &Objects, rows: &mut Rows) {
