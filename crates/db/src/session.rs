@@ -44,7 +44,7 @@ use txn::{Committed, Durability, Savepoint};
 use self::cursors::Cursor;
 pub(crate) use self::cursors::folded;
 pub(crate) use self::error::SessionError;
-use self::set::{read_only, show_columns};
+use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
 use crate::{Database, Error, Result};
 
@@ -464,11 +464,6 @@ impl Session {
         self.settings.end(committed);
         self.end_cursors(committed);
     }
-}
-
-/// Whether a query locks the rows that it reads, which says that they are to be changed.
-fn locks(kind: &Asks) -> bool {
-    matches!(kind, Asks::Query(query) if !query.query.locks.is_empty())
 }
 
 /// Whether a statement is one that runs in a failed transaction.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use keys::{Type, Value};
 use sql::{AnswerRows, ResultColumn};
 use syntax::ast::{DiscardObject, TransactionIsolationLevel};
+use syntax::statement::Kind as Asks;
 use syntax::statement::{Reset, Set, Show, TransactionModes};
 
 use super::settings::Until;
@@ -170,6 +171,11 @@ pub(super) fn show_columns(name: &str) -> Arc<[ResultColumn]> {
         "session authorization" => [column("session_authorization")].into(),
         name => [column(name)].into(),
     }
+}
+
+/// Whether a query locks the rows that it reads, which says that they are to be changed.
+pub(super) fn locks(kind: &Asks) -> bool {
+    matches!(kind, Asks::Query(query) if !query.query.locks.is_empty())
 }
 
 /// Whether modes ask for reading only; a snapshot is for reading.
