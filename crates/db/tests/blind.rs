@@ -88,12 +88,18 @@ async fn what_needs_the_row_still_reads_it() {
         run(&mut both[0], "UPSERT INTO t VALUES (1, 0, 0, 0)")
             .await
             .unwrap();
-        let (a, b) = (
-            "UPSERT INTO t (k, a) VALUES (1, 7)",
-            "UPSERT INTO t (k, b) VALUES (1, 8)",
-        );
-        let refused = together(&mut both, a, b).await;
-        assert_eq!(refused.unwrap_err().kind(), Kind::Conflict, "{create}");
+        let [one, other] = &mut both;
+        run(one, "BEGIN; UPSERT INTO t (k, a) VALUES (1, 7)")
+            .await
+            .unwrap();
+        // Whoever reads a row in order to change it waits for those who do.
+        let b = "SET lock_timeout = 10; UPSERT INTO t (k, b) VALUES (1, 8)";
+        let refused = run(other, b).await;
+        assert_eq!(refused.unwrap_err().sqlstate(), "55P03", "{create}");
+        run(one, "COMMIT").await.unwrap();
+        run(other, b).await.unwrap();
+        let rows = run(one, "SELECT * FROM t").await.unwrap();
+        assert_eq!(rows, "(1, 7, 8, 0)", "{create}");
     }
     let mut both =
         sessions("CREATE TABLE t (k Int32, c Int32 NOT NULL, d Int32, PRIMARY KEY (k))").await;

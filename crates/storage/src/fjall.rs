@@ -75,8 +75,8 @@ impl FjallOptions {
 impl Default for FjallOptions {
     fn default() -> Self {
         Self {
-            cache_bytes_max: 256 << 20,
-            memtable_bytes_max: 64 << 20,
+            cache_bytes_max: 128 << 20,
+            memtable_bytes_max: 32 << 20,
             journal_bytes_max: 512 << 20,
             worker_threads: None,
         }
