@@ -8,6 +8,8 @@ use std::time::Duration;
 use syntax::statement::Kind as Asks;
 use txn::Store;
 
+use crate::session::Run;
+
 /// The upper ends of the buckets, in microseconds; what takes longer than the last is in one more.
 pub const LATENCY_BOUNDS_US: [u64; 16] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
@@ -75,8 +77,14 @@ impl Latencies {
         Self { counters }
     }
 
-    /// Starts to time a statement; it ends when the answer is dropped.
-    pub(crate) fn start(&self, asks: &Asks) -> Timer {
+    /// The time now, for [`Self::start`].
+    pub(crate) fn now_ns(&self) -> u64 {
+        let [first, ..] = &self.counters;
+        first.now_ns()
+    }
+
+    /// Times a statement that has started; it ends when the answer is dropped.
+    pub(crate) fn start(&self, asks: &Asks, started_ns: u64, run: Option<Run>) -> Timer {
         let [select, insert, update, delete, definition, other] = &self.counters;
         let counters = match asks {
             Asks::Query(_) => select,
@@ -96,8 +104,9 @@ impl Latencies {
             _ => other,
         };
         Timer {
-            started_ns: counters.now_ns(),
             counters: Arc::clone(counters),
+            started_ns,
+            run,
         }
     }
 
@@ -121,11 +130,23 @@ impl Latencies {
 pub(crate) struct Timer {
     counters: Arc<Counters>,
     started_ns: u64,
+    run: Option<Run>,
+}
+
+impl Timer {
+    /// What is counted of this statement besides, if anything is.
+    pub(crate) fn run(&mut self) -> Option<&mut Run> {
+        self.run.as_mut()
+    }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        let took_ns = self.counters.now_ns().saturating_sub(self.started_ns);
+        let ended_ns = self.counters.now_ns();
+        let took_ns = ended_ns.saturating_sub(self.started_ns);
         self.counters.add(took_ns);
+        if let Some(run) = &self.run {
+            run.end(ended_ns, took_ns);
+        }
     }
 }

@@ -29,6 +29,7 @@ mod reply;
 mod set;
 mod settings;
 mod statements;
+mod tally;
 mod time;
 
 use std::collections::{BTreeMap, HashSet};
@@ -46,6 +47,8 @@ pub(crate) use self::cursors::folded;
 pub(crate) use self::error::SessionError;
 use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
+pub(crate) use self::tally::Run;
+use self::tally::Touched;
 use crate::{Database, Error, Result};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
@@ -78,6 +81,8 @@ pub struct Session {
     deallocated: Vec<String>,
     /// What DECLARE made, by name.
     cursors: BTreeMap<String, Cursor>,
+    /// The partitions that the statement under way touches.
+    touched: Touched,
     /// Who the client says it is, and what it calls the database.
     user: String,
     database_name: String,
@@ -110,6 +115,7 @@ impl Session {
             named: BTreeMap::new(),
             deallocated: Vec::new(),
             cursors: BTreeMap::new(),
+            touched: Touched::Unknown,
             user: DEFAULT_NAME.to_owned(),
             database_name: DEFAULT_NAME.to_owned(),
         }
@@ -142,12 +148,13 @@ impl Session {
         for notice in &resolved.notices {
             self.warn("01000", notice);
         }
-        Ok(resolved.statements)
+        let mut statements = resolved.statements;
+        tally::name(text, &mut statements);
+        Ok(statements)
     }
 
-    /// Works out the parameters and result columns of a statement. `hints` are types that the client
-    /// stated, by position.
-    pub async fn prepare(
+    /// Works out the parameters and result columns of a statement.
+    async fn make_ready(
         &mut self,
         mut statement: Statement,
         hints: &[Option<Type>],
@@ -169,7 +176,8 @@ impl Session {
             && let Some(named) = self.named(other)?
         {
             let columns = named.columns().cloned();
-            return Ok(Prepared::plain(statement, columns));
+            let tally = named.tally().cloned();
+            return Ok(Prepared::plain(statement, columns).tallied(tally));
         }
         if let Asks::DeclareCursor(_) | Asks::Fetch(_) | Asks::CloseCursor(_) = &statement.kind {
             let prepared = Box::pin(self.prepare_cursor(statement, hints)).await;
@@ -202,13 +210,15 @@ impl Session {
     /// Runs a prepared statement.
     pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
         let limit = self.limit(&prepared.statement().kind);
-        let timer = self.database.latencies.start(&prepared.statement().kind);
+        let mut timer = self.timer(prepared, self.database.latencies.now_ns());
+        self.touched = Touched::Unknown;
         // Planning goes deep, so what leads there stands on the heap.
         let work = Box::pin(self.dispatch(prepared, parameters));
         let outcome = match limit {
             Some(limit) => limit.keep(work).await.flatten(),
             None => work.await,
         };
+        self.learn(&mut timer, &outcome);
         match outcome {
             Ok(Reply::Rows(rows)) => Ok(Reply::Rows(rows.timed(limit, timer))),
             outcome => outcome.map_err(|error| self.failed(error)),
@@ -333,7 +343,7 @@ impl Session {
         match named::bind(prepared.statement(), parameters)? {
             Some((bound, parameters)) => {
                 let kinds: Vec<_> = parameters.iter().map(Value::value_type).collect();
-                let prepared = Box::pin(self.prepare(bound, &kinds)).await?;
+                let prepared = Box::pin(self.make_ready(bound, &kinds)).await?;
                 Box::pin(self.run(&prepared, &parameters)).await
             }
             None => self.run(prepared, parameters).await,
@@ -382,17 +392,25 @@ impl Session {
             let fresh = executor.refreshed(prepared, open.inner.reader()).await?;
             let prepared = fresh.as_ref().unwrap_or(prepared);
             open.inner.set_patience(patience);
+            open.inner.reader().count_anew();
             let answer = executor.run(&mut open.inner, prepared, parameters, fast);
             let answer = answer.await?;
+            let touched = Touched::by(&open.inner.reader());
             self.notice_warnings();
-            return reply(answer, statement).await;
+            let reply = reply(answer, statement).await;
+            self.touched = touched;
+            return reply;
         }
         if is_query && !prepared.skips_rows() {
             let reader = database.store.view().reader();
             let fresh = executor.refreshed(prepared, reader.clone()).await?;
             let prepared = fresh.as_ref().unwrap_or(prepared);
+            let touched = Touched::by(&reader);
             let rows = executor.select(reader, prepared, parameters, fast).await?;
-            return reply(Answer::Rows(rows), statement).await;
+            let reply = reply(Answer::Rows(rows), statement).await;
+            // Only now: a statement that is given up in between must not hold its snapshot.
+            self.touched = touched;
+            return reply;
         }
         let mut transaction = database.store.begin();
         transaction.set_patience(patience);
@@ -445,12 +463,14 @@ impl Session {
     }
 
     /// Commits, without holding up the thread's other work while the disk syncs.
-    async fn finish(&self, transaction: txn::Transaction) -> Result<Committed> {
+    async fn finish(&mut self, transaction: txn::Transaction) -> Result<Committed> {
         let durability = match self.settings.often().synced {
             true => Durability::Synced,
             false => Durability::Buffered,
         };
-        Ok(transaction.commit_later(durability).await?)
+        let committed = transaction.commit_later(durability).await?;
+        self.touched = Touched::Known(committed.partitions.len());
+        Ok(committed)
     }
 
     fn open(&mut self, command: &'static str) -> Result<&mut Open> {

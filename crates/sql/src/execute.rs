@@ -17,6 +17,7 @@ use crate::names::table_name;
 use crate::prepare::Plan;
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
+use crate::statements::Statements;
 use crate::{Catalog, Error, Prepared, Result, Warning, ddl, index};
 
 /// Runs statements over the tables of a store.
@@ -27,6 +28,7 @@ pub struct Executor {
     /// Made when first needed: a database that only reads by key never needs it.
     queries: Arc<OnceLock<Queries>>,
     sweeps: Arc<Sweeps>,
+    statements: Arc<Statements>,
     /// Sequences, and what its session took from them.
     counter: Counter,
     /// What its statements should be warned of.
@@ -93,6 +95,16 @@ impl AnswerRows {
         }
     }
 
+    /// Whether they are all there, and nothing is read for them any more.
+    pub fn is_ready(&self) -> bool {
+        matches!(self.source, Source::Ready(_))
+    }
+
+    /// Lets go of what they come from; there are no more of them then.
+    pub fn release(&mut self) {
+        self.source = Source::Ready(None);
+    }
+
     /// The plan that gives them and what its parts did until now, if DataFusion runs it.
     pub fn ran(&self) -> Result<Option<Ran>> {
         match &self.source {
@@ -120,6 +132,7 @@ impl Executor {
             catalog,
             queries: Arc::default(),
             sweeps: Arc::default(),
+            statements: Arc::default(),
             warnings: Mutex::default(),
         }
     }
@@ -132,9 +145,15 @@ impl Executor {
             catalog: Arc::clone(&self.catalog),
             queries: Arc::clone(&self.queries),
             sweeps: Arc::clone(&self.sweeps),
+            statements: Arc::clone(&self.statements),
             counter: Counter::new(&self.store, &self.catalog),
             warnings: Mutex::default(),
         }
+    }
+
+    /// What is counted of the statements that were run.
+    pub fn statements(&self) -> &Statements {
+        &self.statements
     }
 
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {
@@ -188,7 +207,7 @@ impl Executor {
     ) -> Result<PlannedQuery> {
         let queries = self
             .queries
-            .get_or_init(|| Queries::new(&self.catalog, &self.store));
+            .get_or_init(|| Queries::new(&self.catalog, &self.store, &self.statements));
         queries.prepare(&self.catalog, reader, query, hints).await
     }
 

@@ -37,6 +37,7 @@ mod record;
 mod scalar;
 mod schema;
 mod sequence;
+mod statements;
 mod system;
 mod warnings;
 
@@ -55,5 +56,6 @@ pub use query::{Origin, ResultColumn, list_elements};
 pub use rebucket::Move;
 pub use schema::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, Identity, Index, NAME_CHARS_MAX, Schema};
 pub use sequence::{Definition, Sequence, Standing};
+pub use statements::{Call, STATEMENTS_MAX, Statements, Tally};
 pub use system::{Personal, configured, personalise, postgres_type, sleeps};
 pub use warnings::Warning;

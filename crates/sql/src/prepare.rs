@@ -25,6 +25,7 @@ use crate::fast::ReadPlan;
 use crate::locking::{LockPlan, SkipPlan, refuse_skipping};
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn};
+use crate::statements::Tally;
 use crate::{Error, Executor, Result, explain};
 
 /// A statement that is ready to run.
@@ -33,6 +34,8 @@ pub struct Prepared {
     inner: Arc<Inner>,
     /// Whether its rows are for nobody.
     silent: bool,
+    /// Where its runs are counted.
+    tally: Option<Arc<Tally>>,
 }
 
 #[derive(Debug)]
@@ -109,6 +112,7 @@ impl Prepared {
         Self {
             inner: Arc::new(Inner::plain(statement, columns)),
             silent: false,
+            tally: None,
         }
     }
 
@@ -123,6 +127,7 @@ impl Prepared {
         Self {
             inner: Arc::new(inner),
             silent: false,
+            tally: None,
         }
     }
 
@@ -153,7 +158,20 @@ impl Prepared {
         Ok(Self {
             inner: Arc::new(inner),
             silent: self.silent,
+            tally: self.tally,
         })
+    }
+
+    /// The same statement, its runs counted there.
+    #[must_use]
+    pub fn tallied(mut self, tally: Option<Arc<Tally>>) -> Self {
+        self.tally = tally;
+        self
+    }
+
+    /// Where its runs are counted.
+    pub fn tally(&self) -> Option<&Arc<Tally>> {
+        self.tally.as_ref()
     }
 
     /// What it was prepared from.
@@ -270,6 +288,7 @@ impl Executor {
                 generation,
             }),
             silent: false,
+            tally: None,
         })
     }
 

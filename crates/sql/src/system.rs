@@ -27,6 +27,7 @@ mod partitions;
 mod personal;
 mod rewrite;
 mod rows;
+mod statements;
 mod tables;
 mod types;
 

@@ -7,6 +7,8 @@
 //! [`Kind::Other`] is what sqlparser reads and this database has no word for (CREATE VIEW, GRANT, …):
 //! whoever runs statements refuses it by name, whoever lints them skips it.
 
+use std::sync::Arc;
+
 use crate::ast;
 use crate::span::Span;
 use crate::table::{AlterTable, CreateTable, Index};
@@ -21,6 +23,9 @@ pub struct Statement {
     /// What `$1`, `$2`, … are, if the text around the statement declared them by name. The parser
     /// leaves declarations where they stand; whoever resolves names fills this in.
     pub declared: Vec<Declare>,
+    /// What all its runs share, with the number of that: [`crate::fingerprint`]. The parser, which
+    /// does not need it, leaves it out; whoever counts runs fills this in.
+    pub fingerprint: Option<(u64, Arc<str>)>,
 }
 
 impl Statement {
@@ -29,6 +34,7 @@ impl Statement {
             span,
             kind,
             declared: Vec::new(),
+            fingerprint: None,
         }
     }
 }

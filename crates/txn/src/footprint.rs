@@ -24,12 +24,16 @@ pub(crate) struct Footprints {
     on: bool,
     sampled: bool,
     accesses: usize,
+    /// How often it was begun to count anew.
+    round: u64,
     touched: Vec<Touched>,
 }
 
 #[derive(Debug)]
 struct Touched {
     partition: Arc<Partition>,
+    /// The round in which it was last touched.
+    round: u64,
     totals: HeatTotals,
     accesses: Vec<Access>,
 }
@@ -54,6 +58,7 @@ impl Store {
                 on: false,
                 sampled: false,
                 accesses: 0,
+                round: 0,
                 touched: Vec::new(),
             },
         }
@@ -67,6 +72,7 @@ impl Footprints {
             on: true,
             sampled,
             accesses: 0,
+            round: 0,
             touched: Vec::new(),
         }
     }
@@ -114,6 +120,7 @@ impl Footprints {
 
     fn entry(&mut self, partition: &Arc<Partition>) -> &mut Touched {
         let id = partition.descriptor.id;
+        let round = self.round;
         let known = self
             .touched
             .iter()
@@ -121,14 +128,27 @@ impl Footprints {
         let index = known.unwrap_or_else(|| {
             self.touched.push(Touched {
                 partition: Arc::clone(partition),
+                round,
                 totals: HeatTotals::default(),
                 accesses: Vec::new(),
             });
             self.touched.len() - 1
         });
-        self.touched
-            .get_mut(index)
-            .expect("the index was just found or made")
+        let entry = self.touched.get_mut(index);
+        let entry = entry.expect("the index was just found or made");
+        entry.round = round;
+        entry
+    }
+
+    /// Begins to count anew, for one of the statements of a transaction.
+    pub(crate) fn begin_round(&mut self) {
+        self.round += 1;
+    }
+
+    /// How many partitions were touched since it was begun to count.
+    pub(crate) fn count(&self) -> usize {
+        let fresh = |touched: &&Touched| touched.round == self.round;
+        self.touched.iter().filter(fresh).count()
     }
 
     /// The partitions touched so far.

@@ -86,7 +86,7 @@ pub use scan::Scan;
 pub use store::{Measured, Options, Store};
 pub use timestamp::{HybridTimestamps, Timestamp, Timestamps};
 pub use transaction::{Committed, Transaction};
-pub use view::View;
+pub use view::{Touches, View};
 pub use writes::{
     KEY_BYTES_MAX, Savepoint, TRANSACTION_BULK_BYTES_MAX, TRANSACTION_BYTES_MAX,
     TRANSACTION_WRITES_MAX,

@@ -8,7 +8,7 @@ use storage::{Bytes, Direction, KeyRange};
 use crate::cuts::{self, Extent};
 use crate::patch::edited;
 use crate::scan::Scan;
-use crate::view::View;
+use crate::view::{Touches, View};
 use crate::writes::{Tables, writes_in};
 use crate::{Result, Timestamp};
 
@@ -33,6 +33,16 @@ impl Reader {
     /// The partitions that were read so far at this snapshot, by whomever it is shared with.
     pub fn partitions(&self) -> Vec<PartitionId> {
         self.view.partitions()
+    }
+
+    /// Begins to count anew the partitions that are read at this snapshot.
+    pub fn count_anew(&self) {
+        self.view.count_anew();
+    }
+
+    /// Counts the partitions that are read at this snapshot, since it was last begun anew.
+    pub fn touches(&self) -> Touches {
+        self.view.touches()
     }
 
     /// The row under `key`: the transaction's own, or the one at its snapshot.

@@ -91,6 +91,16 @@ impl View {
         self.state.lock().footprints.partitions()
     }
 
+    /// Begins to count anew the partitions that are read, whoever reads.
+    pub(crate) fn count_anew(&self) {
+        self.state.lock().footprints.begin_round();
+    }
+
+    /// Counts the partitions that are read.
+    pub(crate) fn touches(self: &Arc<Self>) -> Touches {
+        Touches(Arc::clone(self))
+    }
+
     #[inline]
     pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
@@ -376,6 +386,19 @@ impl View {
         started.map_or(Duration::ZERO, |then| {
             self.store.clock.monotonic().saturating_sub(then)
         })
+    }
+}
+
+/// Counts the partitions that a statement touches. As long as it is there, the snapshot stays where it
+/// is.
+#[derive(Debug)]
+pub struct Touches(Arc<View>);
+
+impl Touches {
+    /// How many they are so far. A scan counts once it is past a partition, or dropped; what is only
+    /// written counts at the commit.
+    pub fn count(&self) -> usize {
+        self.0.state.lock().footprints.count()
     }
 }
 

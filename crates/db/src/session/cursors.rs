@@ -294,6 +294,7 @@ fn query_of(cursor: &DeclareCursor, statement: &Statement) -> Statement {
             query: cursor.query.clone(),
         }),
         declared: statement.declared.clone(),
+        fingerprint: None,
     }
 }
 

@@ -7,6 +7,7 @@ use keys::Value;
 use sql::{Prepared, RowSink};
 use syntax::statement::Kind as Asks;
 
+use super::tally::Touched;
 use super::{ReplyRows, Session};
 use crate::{Error, Result};
 
@@ -31,11 +32,20 @@ impl Session {
             Some(open) => open.inner.reader(),
             None => self.database.store.view().reader(),
         };
+        let started_ns = self.database.latencies.now_ns();
+        if self.transaction.is_some() {
+            reader.count_anew();
+        }
+        let touched = prepared.tally().map(|_| Touched::by(&reader));
         let rows = self.executor.read_at_once(reader, prepared, parameters);
         let limit = self.limit(&statement.kind);
-        match rows.transpose()? {
+        let rows = rows.transpose()?;
+        let mut timer = self.timer(prepared, started_ns);
+        match rows {
             Ok(rows) => {
-                let timer = self.database.latencies.start(&statement.kind);
+                if let (Some(run), Some(touched)) = (timer.run(), touched) {
+                    run.begun(touched);
+                }
                 Some(Ok(ReplyRows::from(rows).timed(limit, timer)))
             }
             Err(error) => Some(Err(self.failed(error.into()))),
@@ -51,6 +61,10 @@ impl ReplyRows {
             return None;
         }
         let sent = self.rows.send(most, sink)?;
+        self.note(sent.as_ref().ok().copied());
+        if matches!(sent, Ok(sent) if sent < most) {
+            self.end();
+        }
         Some(sent.map_err(Error::from))
     }
 }

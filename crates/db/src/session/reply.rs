@@ -26,8 +26,8 @@ pub struct ReplyRows {
     pub(super) rows: AnswerRows,
     /// How long they may take.
     pub(super) limit: Option<Limit>,
-    /// Tells how long the statement took when they are dropped.
-    _timer: Option<Timer>,
+    /// Tells how long the statement took when they are all taken, or dropped.
+    timer: Option<Timer>,
 }
 
 impl From<AnswerRows> for ReplyRows {
@@ -35,7 +35,7 @@ impl From<AnswerRows> for ReplyRows {
         Self {
             rows,
             limit: None,
-            _timer: None,
+            timer: None,
         }
     }
 }
@@ -46,7 +46,7 @@ impl ReplyRows {
         Self {
             rows: self.rows,
             limit,
-            _timer: Some(timer),
+            timer: Some(timer),
         }
     }
 
@@ -64,13 +64,31 @@ impl ReplyRows {
     pub async fn next(&mut self) -> Option<Result<Vec<Row>>> {
         let next = self.rows.next();
         let next = match self.limit {
-            Some(limit) => match limit.keep(next).await {
-                Ok(next) => next,
-                Err(error) => return Some(Err(error)),
-            },
-            None => next.await,
+            Some(limit) => limit.keep(next).await,
+            None => Ok(next.await),
         };
-        Some(next?.map_err(Error::from))
+        let next = match next {
+            Ok(next) => next.map(|batch| batch.map_err(Error::from)),
+            Err(error) => Some(Err(error)),
+        };
+        match &next {
+            Some(batch) => self.note(batch.as_ref().map(Vec::len).ok()),
+            None => self.end(),
+        }
+        next
+    }
+
+    /// Counts rows that were handed on; none if that failed.
+    pub(super) fn note(&mut self, rows: Option<usize>) {
+        if let Some(run) = self.timer.as_mut().and_then(Timer::run) {
+            run.add(rows);
+        }
+    }
+
+    /// There are no more rows. Scans tell what they read when they are dropped, and so go first.
+    pub(super) fn end(&mut self) {
+        self.rows.release();
+        self.timer = None;
     }
 
     /// Counts the time they may take from now on: the client asked for some more of them.

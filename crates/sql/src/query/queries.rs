@@ -24,6 +24,7 @@ use super::{
     value_types, yql,
 };
 use crate::locking::refuse_skipping;
+use crate::statements::Statements;
 use crate::system::SystemTables;
 use crate::{Catalog, Result, system};
 
@@ -41,10 +42,15 @@ struct Shared {
     state: SessionState,
     runtime: Arc<RuntimeEnv>,
     store: Arc<Store>,
+    statements: Arc<Statements>,
 }
 
 impl Queries {
-    pub(crate) fn new(catalog: &Arc<Catalog>, store: &Arc<Store>) -> Self {
+    pub(crate) fn new(
+        catalog: &Arc<Catalog>,
+        store: &Arc<Store>,
+        statements: &Arc<Statements>,
+    ) -> Self {
         let runtime = memory::runtime();
         let mut builder = SessionStateBuilder::new()
             .with_config(config())
@@ -65,6 +71,7 @@ impl Queries {
             state: builder.build(),
             runtime,
             store: Arc::clone(store),
+            statements: Arc::clone(statements),
         };
         Self {
             shared: Arc::new(shared),
@@ -86,7 +93,8 @@ impl Queries {
     /// The state in which names mean the tables of a catalog.
     pub(crate) fn state(&self, catalog: &Arc<Catalog>, reader: &Reader) -> SessionState {
         let mut state = self.shared.state.clone();
-        let system = SystemTables::new(Arc::clone(catalog), Arc::clone(&self.shared.store));
+        let shared = &self.shared;
+        let system = SystemTables::new(catalog, &shared.store, &shared.statements);
         let names = Names::new(Arc::clone(catalog), reader.clone(), system);
         state.register_catalog_list(Arc::new(names));
         state

@@ -37,7 +37,7 @@ impl Fixture {
         let bound = schema.encode_key_prefix(&[Value::Int64(50)]).unwrap();
         let table = catalog.create(&store, schema, &[bound]).unwrap();
         Self {
-            queries: Queries::new(&catalog, &store),
+            queries: Queries::new(&catalog, &store, &Arc::default()),
             store,
             catalog,
             table,

@@ -11,8 +11,8 @@ use super::objects::{
     Attribute, DATABASE, INDEX_METHOD, Index, Kind, OWNER, Objects, Relation, TABLE_METHOD,
 };
 use super::rows::{Cell, Rows};
-use super::{heat, information, partitions, types};
-use crate::{Catalog, Identity};
+use super::{heat, information, partitions, statements, types};
+use crate::{Catalog, Identity, Statements};
 
 /// The only order there is: that of the bytes.
 pub(super) const COLLATIONS: [(&str, i64); 3] = [("default", 100), ("C", 950), ("POSIX", 951)];
@@ -87,15 +87,21 @@ pub(super) fn has_rows(definition: &Definition) -> bool {
 pub(crate) struct SystemTables {
     catalog: Arc<Catalog>,
     store: Arc<Store>,
+    statements: Arc<Statements>,
     /// Looked at once for a query, when first asked for.
     objects: Arc<OnceLock<Objects>>,
 }
 
 impl SystemTables {
-    pub(crate) fn new(catalog: Arc<Catalog>, store: Arc<Store>) -> Self {
+    pub(crate) fn new(
+        catalog: &Arc<Catalog>,
+        store: &Arc<Store>,
+        statements: &Arc<Statements>,
+    ) -> Self {
         Self {
-            catalog,
-            store,
+            catalog: Arc::clone(catalog),
+            store: Arc::clone(store),
+            statements: Arc::clone(statements),
             objects: Arc::default(),
         }
     }
@@ -137,6 +143,7 @@ impl SystemTables {
             (_, "bucket_moves") => partitions::fill_moves(&self.catalog, &self.store, &mut rows),
             (_, "index_builds") => partitions::fill_builds(&self.catalog, &mut rows),
             (_, "partition_stats") => partitions::fill(&self.catalog, &self.store, &mut rows),
+            (_, "statement_stats") => statements::fill(&self.statements, &mut rows),
             (_, name) => heat::fill(name, &self.catalog, &self.store, &mut rows),
         }
         Ok(Some(Arc::new(rows.finish()?)))

@@ -1,0 +1,149 @@
+//! What a session tells of the statements it runs, for `sys.statement_stats`.
+//!
+//! ```text
+//!   parse ── fingerprint ─► prepare ── tally ─► execute ── timer ─► rows ─► the end: one addition
+//! ```
+//!
+//! A run ends when its rows are all taken or dropped, together with the timer of its kind, so it costs
+//! no look at the clock of its own. Statements inside of BEGIN and COMMIT touch what they read; what
+//! they write is touched by their COMMIT, which is told all that its transaction touched.
+
+use std::sync::Arc;
+
+use keys::Type;
+use sql::{Call, Prepared, Tally};
+use syntax::Statement;
+use txn::{Reader, Touches};
+
+use super::{Reply, Session};
+use crate::Result;
+use crate::latency::Timer;
+
+/// A run of a statement that is under way, or did not end well, until it is told otherwise.
+#[derive(Debug)]
+pub(crate) struct Run {
+    tally: Arc<Tally>,
+    touched: Touched,
+    rows: u64,
+    failed: bool,
+}
+
+/// The partitions that a statement touches.
+#[derive(Debug, Default)]
+pub(super) enum Touched {
+    #[default]
+    Unknown,
+    /// Those that are read until its rows are all taken.
+    Counting(Touches),
+    Known(usize),
+}
+
+impl Touched {
+    pub(super) fn by(reader: &Reader) -> Self {
+        Self::Counting(reader.touches())
+    }
+
+    fn count(&self) -> usize {
+        match self {
+            Self::Unknown => 0,
+            Self::Counting(touches) => touches.count(),
+            Self::Known(count) => *count,
+        }
+    }
+}
+
+impl Run {
+    /// It has begun to answer with rows.
+    pub(super) fn begun(&mut self, touched: Touched) {
+        self.touched = touched;
+        self.failed = false;
+    }
+
+    /// Counts rows; none if they did not come.
+    pub(super) fn add(&mut self, rows: Option<usize>) {
+        match rows {
+            Some(rows) => self.rows += u64::try_from(rows).unwrap_or(u64::MAX),
+            None => self.failed = true,
+        }
+    }
+
+    /// Counts the run.
+    pub(crate) fn end(&self, ended_ns: u64, took_ns: u64) {
+        self.tally.add(Call {
+            ended_ns,
+            took_ns,
+            rows: self.rows,
+            partitions: u64::try_from(self.touched.count()).unwrap_or(u64::MAX),
+            failed: self.failed,
+        });
+    }
+}
+
+/// Gives each statement of a text the name that all its runs share.
+pub(super) fn name(text: &str, statements: &mut [Statement]) {
+    for statement in statements {
+        let (number, folded) = syntax::fingerprint(statement.span.slice(text));
+        statement.fingerprint = Some((number, folded.into()));
+    }
+}
+
+impl Session {
+    /// Works out the parameters and result columns of a statement. `hints` are types that the client
+    /// stated, by position.
+    pub async fn prepare(
+        &mut self,
+        mut statement: Statement,
+        hints: &[Option<Type>],
+    ) -> Result<Prepared> {
+        let started_ns = self.database.latencies.now_ns();
+        let statements = self.executor.statements();
+        let tally = statement.fingerprint.take();
+        let tally = tally.map(|(number, text)| statements.tally(number, &text, started_ns));
+        match Box::pin(self.make_ready(statement, hints)).await {
+            // EXECUTE is counted as what it names.
+            Ok(prepared) if prepared.tally().is_some() => Ok(prepared),
+            Ok(prepared) => Ok(prepared.tallied(tally)),
+            Err(error) => {
+                let ended_ns = self.database.latencies.now_ns();
+                if let Some(tally) = tally {
+                    tally.add(Call {
+                        ended_ns,
+                        took_ns: ended_ns.saturating_sub(started_ns),
+                        failed: true,
+                        ..Call::default()
+                    });
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Times a run that has started, and counts it when the timer is dropped.
+    pub(super) fn timer(&self, prepared: &Prepared, started_ns: u64) -> Timer {
+        let run = prepared.tally().map(|tally| Run {
+            tally: self.executor.statements().current(tally),
+            touched: Touched::Unknown,
+            rows: 0,
+            failed: true,
+        });
+        let kind = &prepared.statement().kind;
+        self.database.latencies.start(kind, started_ns, run)
+    }
+
+    /// Tells a run what came of it.
+    pub(super) fn learn(&mut self, timer: &mut Timer, outcome: &Result<Reply>) {
+        let touched = std::mem::take(&mut self.touched);
+        let (Some(run), Ok(reply)) = (timer.run(), outcome) else {
+            return;
+        };
+        match reply {
+            Reply::Rows(rows) if !rows.rows.is_ready() => run.begun(touched),
+            // Nothing is read any more, and a transaction's snapshot is not to be held.
+            Reply::Rows(_) => run.begun(Touched::Known(touched.count())),
+            Reply::Done { rows, .. } => {
+                run.begun(Touched::Known(touched.count()));
+                run.rows = rows.unwrap_or(0);
+            }
+        }
+    }
+}
