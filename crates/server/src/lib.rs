@@ -4,12 +4,14 @@
 //!   psql, drivers ── PostgreSQL's protocol ──► pg ────┐
 //!                                                     ├──► db::Session
 //!   a terminal, a file, a pipe ──────────────► shell ─┘
+//!   Prometheus, load balancers ── HTTP ──────► http ─────► db::Database, to look
 //! ```
 //!
 //! Everything a statement means is decided behind [`db::Session`]; here is only how it comes in and
 //! how its answer goes out. The binary `evenkeel` adds the command line.
 
 pub mod error;
+pub mod http;
 pub mod pg;
 pub mod serve;
 pub mod shell;

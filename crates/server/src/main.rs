@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use server::serve::{DATA_DEFAULT, PG_DEFAULT};
+use server::serve::{Addresses, DATA_DEFAULT, PG_DEFAULT};
 use server::shell::{self, Place};
 use server::{Error, serve};
 
@@ -34,6 +34,9 @@ enum Command {
         /// The address to serve PostgreSQL's clients on; port 0 takes a free one
         #[arg(long, value_name = "ADDR", default_value = PG_DEFAULT)]
         pg: String,
+        /// The address to serve /metrics and /health on over HTTP, or none [default: 127.0.0.1:8081]
+        #[arg(long, value_name = "ADDR")]
+        http: Option<String>,
         /// Clients that may be connected at a time [default: 1000]
         #[arg(long, value_name = "N")]
         connections_max: Option<usize>,
@@ -63,8 +66,16 @@ fn main() -> ExitCode {
         Some(Command::Serve {
             data,
             pg,
+            http,
             connections_max,
-        }) => serve::serve(&data, &pg, connections_max),
+        }) => {
+            let addresses = Addresses {
+                pg,
+                http,
+                connections_max,
+            };
+            serve::serve(&data, &addresses)
+        }
         Some(Command::Sql {
             data,
             url,

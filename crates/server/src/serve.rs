@@ -3,11 +3,15 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use db::Database;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
-use crate::pg::listener::{CONNECTIONS_MAX, Listener};
+use crate::http::HttpListener;
+use crate::pg::listener::{CONNECTIONS_MAX, Listener, STOP_SECONDS_MAX};
 use crate::{Error, Result};
 
 /// Where the data lies unless said otherwise.
@@ -15,14 +19,30 @@ pub const DATA_DEFAULT: &str = "./evenkeel-data";
 /// Where PostgreSQL's clients are served unless said otherwise.
 pub const PG_DEFAULT: &str = "127.0.0.1:5433";
 
+/// Where HTTP is served unless said otherwise.
+pub const HTTP_DEFAULT: &str = "127.0.0.1:8081";
+/// What is said instead of an address where HTTP is not wanted.
+pub const HTTP_NONE: &str = "none";
+
 /// Stack of a thread that serves clients: planning a query over the catalog was measured to need more
 /// than the usual 2 MiB when it is not optimised, and an overflow would end the server.
 pub(crate) const STACK_BYTES: usize = 8 << 20;
 
-/// Serves the database in `data` to PostgreSQL's clients on `pg`, until the process is asked to end.
+/// Where and to how many clients a database is served.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// The address for PostgreSQL's clients.
+    pub pg: String,
+    /// The address for HTTP, or [`HTTP_NONE`]. Without one [`HTTP_DEFAULT`] is taken if it is free.
+    pub http: Option<String>,
+    /// Clients of PostgreSQL's that may be connected at a time; without it [`CONNECTIONS_MAX`].
+    pub connections_max: Option<usize>,
+}
+
+/// Serves the database in `data` until the process is asked to end.
 ///
-/// When it is ready it says so on standard output in one line, with the real port.
-pub fn serve(data: &Path, pg: &str, connections_max: Option<usize>) -> Result<()> {
+/// When it is ready it says so on standard output in one line, with the real ports.
+pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
         .enable_all()
@@ -30,8 +50,9 @@ pub fn serve(data: &Path, pg: &str, connections_max: Option<usize>) -> Result<()
     raise_file_limit();
     let database = open(data)?;
     runtime.block_on(async {
-        let places = connections_max.unwrap_or(CONNECTIONS_MAX);
-        let listener = Listener::bind(pg, Arc::clone(&database), places).await?;
+        let places = addresses.connections_max.unwrap_or(CONNECTIONS_MAX);
+        let listener = Listener::bind(&addresses.pg, Arc::clone(&database), places).await?;
+        let http = listen_http(addresses.http.as_deref(), &database).await?;
         let stop = stop_signal()?;
         let address = listener.address()?;
         if !address.ip().is_loopback() {
@@ -39,17 +60,56 @@ pub fn serve(data: &Path, pg: &str, connections_max: Option<usize>) -> Result<()
                 "anyone who reaches this address may do anything: there are no passwords yet";
             writeln!(io::stderr(), "warning: {warning}")?;
         }
+        let also = match &http {
+            Some(http) => format!("HTTP on {} and ", http.address()?),
+            None => String::new(),
+        };
         writeln!(
             io::stdout(),
-            "evenkeel: serving PostgreSQL clients on {}",
-            address
+            "evenkeel: serving {also}PostgreSQL clients on {address}"
         )?;
+        let (stopping, mut stopped) = watch::channel(false);
+        let looked_at = async move {
+            if let Some(http) = http {
+                let stop = async move {
+                    // Who holds the other end being gone means the same.
+                    let _ = stopped.wait_for(|stopped| *stopped).await;
+                };
+                http.serve(stop).await?;
+            }
+            Ok::<_, Error>(())
+        };
+        let looked_at = tokio::spawn(looked_at);
         listener.serve(stop).await;
-        Ok::<_, Error>(())
+        stopping.send_replace(true);
+        // A client of HTTP that does not leave is cut off with the process.
+        let farewell = timeout(Duration::from_secs(STOP_SECONDS_MAX), looked_at).await;
+        farewell.unwrap_or(Ok(Ok(()))).map_err(io::Error::other)?
     })?;
     database.sync()?;
     writeln!(io::stdout(), "evenkeel: stopped")?;
     Ok(())
+}
+
+/// Listens for HTTP where that was asked for. An address that nobody asked for may be taken: the
+/// database is more important than looking at it.
+async fn listen_http(
+    asked: Option<&str>,
+    database: &Arc<Database>,
+) -> Result<Option<HttpListener>> {
+    let bind = |address| HttpListener::bind(address, Arc::clone(database));
+    match asked {
+        Some(HTTP_NONE) => Ok(None),
+        Some(address) => Ok(Some(bind(address).await?)),
+        None => match bind(HTTP_DEFAULT).await {
+            Ok(listener) => Ok(Some(listener)),
+            Err(error) => {
+                let warning = "no /metrics and /health; choose another address with --http ADDR";
+                writeln!(io::stderr(), "warning: {error}: {warning}")?;
+                Ok(None)
+            }
+        },
+    }
 }
 
 /// Opens the database in a directory.

@@ -13,6 +13,7 @@ mod driver;
 mod even;
 mod even_keys;
 mod explain;
+mod http;
 mod limits;
 mod pipeline;
 mod process;

@@ -12,13 +12,16 @@ pub(crate) struct Server {
     lines: BufReader<ChildStdout>,
     /// Where it listens.
     pub(crate) port: u16,
+    /// Where it listens for HTTP.
+    pub(crate) http_port: u16,
 }
 
 impl Server {
     /// Starts one and waits until it says that it is ready.
     pub(crate) fn start(data: &Path, more: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
-            .args(["serve", "--pg", "127.0.0.1:0", "--data"])
+            .args(["serve", "--pg", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .arg("--data")
             .arg(data)
             .args(more)
             .stdout(Stdio::piped())
@@ -27,13 +30,15 @@ impl Server {
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut line = String::new();
         lines.read_line(&mut line).expect("it prints a line");
-        let port = line
-            .trim()
-            .rsplit(':')
-            .next()
-            .and_then(|port| port.parse().ok());
+        let ports = line.trim().split("127.0.0.1:").skip(1);
+        let port = |text: &str| text.split(' ').next()?.parse().ok();
+        let ports: Vec<u16> = ports.filter_map(port).collect();
+        let [http_port, port] = ports[..] else {
+            panic!("no two ports in `{line}`");
+        };
         Self {
-            port: port.unwrap_or_else(|| panic!("no port in `{line}`")),
+            port,
+            http_port,
             child,
             lines,
         }

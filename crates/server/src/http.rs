@@ -1,0 +1,83 @@
+//! HTTP beside PostgreSQL's protocol: `/metrics` for Prometheus, `/health` for whoever asks whether
+//! the database is up.
+//!
+//! Both only look. Numbers are gathered when they are asked for, and cost nothing until then.
+
+mod exposition;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use db::Database;
+use tokio::net::TcpListener;
+
+use crate::{Error, Result};
+
+/// What Prometheus calls the text it reads.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A server of HTTP that is ready to accept.
+#[derive(Debug)]
+pub struct HttpListener {
+    socket: TcpListener,
+    database: Arc<Database>,
+}
+
+impl HttpListener {
+    /// Listens on an address.
+    pub async fn bind(address: &str, database: Arc<Database>) -> Result<Self> {
+        let bound = TcpListener::bind(address).await;
+        let socket = bound.map_err(|source| Error::Listen {
+            address: address.to_owned(),
+            source,
+        })?;
+        Ok(Self { socket, database })
+    }
+
+    /// Where it listens: the port is the real one, also when port 0 was asked for.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Answers until `stop` comes.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let routes = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/health", get(health))
+            .with_state(self.database);
+        axum::serve(self.socket, routes)
+            .with_graceful_shutdown(stop)
+            .await
+    }
+}
+
+async fn metrics(State(database): State<Arc<Database>>) -> Response {
+    match database.metrics() {
+        Ok(metrics) => {
+            let text = exposition::text(&metrics);
+            ([(header::CONTENT_TYPE, EXPOSITION)], text).into_response()
+        }
+        Err(error) => {
+            let reason = format!("no metrics now: {error}\n");
+            (StatusCode::INTERNAL_SERVER_ERROR, reason).into_response()
+        }
+    }
+}
+
+/// Whether requests can be served: a database with an engine that failed says so.
+async fn health(State(database): State<Arc<Database>>) -> Response {
+    match database.engines_down().len() {
+        0 => (StatusCode::OK, "ok\n").into_response(),
+        down => {
+            let reason = format!("{down} engines failed and are not open again yet\n");
+            (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
+        }
+    }
+}
