@@ -76,7 +76,7 @@ impl Default for FjallOptions {
     fn default() -> Self {
         Self {
             cache_bytes_max: 128 << 20,
-            memtable_bytes_max: 64 << 20,
+            memtable_bytes_max: 32 << 20,
             // What lies in memtables lies in journals too, so this bounds the memory of all spaces.
             journal_bytes_max: 256 << 20,
             worker_threads: None,

@@ -45,7 +45,7 @@ pub(crate) use touched::Touched;
 use crate::reads::Found;
 
 /// How many bytes the pages of a store may take.
-pub(crate) const PAGES_BYTES_MAX: usize = 192 << 20;
+pub(crate) const PAGES_BYTES_MAX: usize = 160 << 20;
 
 /// The pages of one engine.
 #[derive(Debug)]
