@@ -48,7 +48,7 @@ pub(crate) use self::error::SessionError;
 use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
 pub(crate) use self::tally::Run;
-use self::tally::Touched;
+use self::tally::{Names, Touched};
 use crate::{Database, Error, Result};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
@@ -81,6 +81,7 @@ pub struct Session {
     deallocated: Vec<String>,
     /// What DECLARE made, by name.
     cursors: BTreeMap<String, Cursor>,
+    names: Names,
     /// The partitions that the statement under way touches.
     touched: Touched,
     /// Who the client says it is, and what it calls the database.
@@ -115,6 +116,7 @@ impl Session {
             named: BTreeMap::new(),
             deallocated: Vec::new(),
             cursors: BTreeMap::new(),
+            names: Names::default(),
             touched: Touched::Unknown,
             user: DEFAULT_NAME.to_owned(),
             database_name: DEFAULT_NAME.to_owned(),
@@ -149,7 +151,7 @@ impl Session {
             self.warn("01000", notice);
         }
         let mut statements = resolved.statements;
-        tally::name(text, &mut statements);
+        self.names.give(text, &mut statements);
         Ok(statements)
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Cursor {
 enum Source {
     /// Rows that are gone once they were fetched. They may move between threads and not be shared, and
     /// a session may be shared: the lock, which nobody ever waits for, says so.
-    Forward(Mutex<ReplyRows>, vec::IntoIter<Row>),
+    Forward(Box<Mutex<ReplyRows>>, vec::IntoIter<Row>),
     /// All of them, and where the cursor stands.
     Kept { rows: Vec<Row>, at: usize },
 }
@@ -125,7 +125,7 @@ impl Session {
             return Err(sql::Error::Internal { what }.into());
         };
         let columns = Arc::clone(rows.columns());
-        let mut rows = Source::Forward(Mutex::new(rows), Vec::new().into_iter());
+        let mut rows = Source::Forward(Box::new(Mutex::new(rows)), Vec::new().into_iter());
         if cursor.scroll || cursor.hold {
             let all = rows.forward(i64::MAX, Some(&name)).await?.0;
             rows = Source::Kept { rows: all, at: 0 };

@@ -69,6 +69,10 @@ pub(super) struct Portal {
 }
 
 /// How far a portal has come.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost every portal comes to have rows, and a box for each would only cost time"
+)]
 pub(super) enum Run {
     Before,
     Rows(Cursor),

@@ -20,5 +20,6 @@ mod process;
 mod psql;
 mod settings;
 mod shell;
+mod statement_stats;
 mod system;
 mod yql;

@@ -62,7 +62,7 @@ impl Queries {
         functions.extend(functions::all());
         functions.extend(counting::functions());
         functions.extend(list_parameters::functions());
-        functions.extend(system::all_functions(catalog, store));
+        functions.extend(system::all_functions(catalog, store, statements));
         let planners = builder.expr_planners().get_or_insert_default();
         planners.insert(0, Arc::new(Typing));
         let aggregates = builder.aggregate_functions().get_or_insert_default();

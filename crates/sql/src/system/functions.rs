@@ -20,14 +20,19 @@ use keys::{Type, Value};
 use txn::Store;
 
 use super::objects::Objects;
-use crate::Catalog;
 use crate::query::{data_type, field, row_by_row};
+use crate::{Catalog, Statements};
 
 /// Every function of ours over system tables.
-pub(crate) fn all(catalog: &Arc<Catalog>, store: &Arc<Store>) -> Vec<Arc<ScalarUDF>> {
+pub(crate) fn all(
+    catalog: &Arc<Catalog>,
+    store: &Arc<Store>,
+    statements: &Arc<Statements>,
+) -> Vec<Arc<ScalarUDF>> {
     let world = Arc::new(World {
         catalog: Arc::clone(catalog),
         store: Arc::clone(store),
+        statements: Arc::clone(statements),
         started_us: i64::try_from(store.now_us()).unwrap_or(i64::MAX),
     });
     let entries = bodies::ENTRIES.iter().copied();
@@ -45,7 +50,11 @@ pub(crate) fn all(catalog: &Arc<Catalog>, store: &Arc<Store>) -> Vec<Arc<ScalarU
                 output,
                 body,
                 world: Arc::clone(&world),
-                signature: any_arguments(),
+                signature: match name {
+                    // What it does must wait until it is run.
+                    bodies::RESET => Signature::nullary(Volatility::Volatile),
+                    _ => any_arguments(),
+                },
             }))
         })
         .collect();
@@ -71,6 +80,7 @@ pub(super) fn any_arguments() -> Signature {
 struct World {
     catalog: Arc<Catalog>,
     store: Arc<Store>,
+    statements: Arc<Statements>,
     started_us: i64,
 }
 

@@ -15,9 +15,16 @@ const VERSION: &str = concat!(
     "), 64-bit"
 );
 
+/// The only function that changes something: it forgets what was counted of statements.
+pub(super) const RESET: &str = "pg_stat_statements_reset";
+
 /// Functions by name, with the type of their answer.
 pub(super) const ENTRIES: &[(&str, Type, Body)] = &[
     ("version", Type::Utf8, |_| text(VERSION)),
+    (RESET, Type::Utf8, |call| {
+        call.world.statements.reset();
+        text("")
+    }),
     ("current_schema", Type::Utf8, |_| text(PUBLIC.0)),
     ("current_database", Type::Utf8, |_| text(DATABASE.0)),
     ("current_catalog", Type::Utf8, |_| text(DATABASE.0)),
