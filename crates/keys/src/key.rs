@@ -44,6 +44,8 @@ mod column;
 
 pub use column::{KeyColumn, KeyColumns, columns};
 
+use std::borrow::Borrow;
+
 use crate::error::{Error, Result};
 use crate::types::Type;
 use crate::value::{Value, float_class_bits};
@@ -87,7 +89,7 @@ const ZERO_THEN_END: u8 = 0x01;
 const ZERO_THEN_ZERO: u8 = 0xff;
 
 /// Encodes the values of a key, or of the first columns of one.
-pub fn encode_key(values: &[Value]) -> Result<Vec<u8>> {
+pub fn encode_key<V: Borrow<Value>>(values: &[V]) -> Result<Vec<u8>> {
     if values.len() > KEY_COLUMNS_MAX {
         return Err(Error::KeyColumnsTooMany {
             columns: values.len(),
@@ -96,12 +98,12 @@ pub fn encode_key(values: &[Value]) -> Result<Vec<u8>> {
     }
     let mut bytes = 0;
     for value in values {
-        bytes += encoded_bytes(value)?;
+        bytes += encoded_bytes(value.borrow())?;
     }
     check_key_bytes(bytes)?;
     let mut key = Vec::with_capacity(bytes);
     for value in values {
-        append_encoded(&mut key, value)?;
+        append_encoded(&mut key, value.borrow())?;
     }
     Ok(key)
 }

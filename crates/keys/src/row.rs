@@ -24,6 +24,8 @@
 //! rewrites nothing; rows written before answer [`Cell::Missing`] for it, which is not NULL, and the
 //! schema says what to read instead. A scale is in the schema too, so it can never change.
 
+use std::borrow::Borrow;
+
 use crate::error::{Error, Result};
 use crate::types::Type;
 use crate::value::{Decimal, Value};
@@ -39,21 +41,21 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 2;
 
 /// Encodes the values of a row.
-pub fn encode_row(values: &[Value]) -> Result<Vec<u8>> {
+pub fn encode_row<V: Borrow<Value>>(values: &[V]) -> Result<Vec<u8>> {
     let mut row = Vec::new();
     append_row(&mut row, values)?;
     Ok(row)
 }
 
 /// Appends an encoded row to bytes that are already there, which stay as they were on an error.
-pub fn append_row(row: &mut Vec<u8>, values: &[Value]) -> Result<()> {
+pub fn append_row<V: Borrow<Value>>(row: &mut Vec<u8>, values: &[V]) -> Result<()> {
     let count = u8::try_from(values.len())
         .ok()
         .filter(|_| values.len() <= COLUMNS_MAX)
         .ok_or_else(|| too_many_columns(values.len()))?;
     let mut payload_bytes = 0;
     for (column, value) in values.iter().enumerate() {
-        let bytes = cell_bytes(value);
+        let bytes = cell_bytes(value.borrow());
         if bytes > CELL_BYTES_MAX {
             return Err(Error::CellTooLong {
                 column,
@@ -69,19 +71,18 @@ pub fn append_row(row: &mut Vec<u8>, values: &[Value]) -> Result<()> {
     );
     row.extend([VERSION << 4 | width.code(), count]);
     for eight in values.chunks(8) {
-        let bits = eight
-            .iter()
-            .rev()
-            .fold(0, |bits, value| bits << 1 | u8::from(value.is_null()));
+        let bits = eight.iter().rev().fold(0, |bits, value| {
+            bits << 1 | u8::from(value.borrow().is_null())
+        });
         row.push(bits);
     }
     let mut end = 0;
     for value in values {
-        end += cell_bytes(value);
+        end += cell_bytes(value.borrow());
         width.append(row, end);
     }
     for value in values {
-        append_cell(row, value);
+        append_cell(row, value.borrow());
     }
     Ok(())
 }

@@ -456,11 +456,11 @@ impl Schema {
                 return Err(too_long(self.name(), column));
             }
         }
-        let pick = |position: usize| row.get(position).cloned().unwrap_or(Value::Null);
-        let key: Vec<Value> = key.iter().map(|position| pick(*position)).collect();
-        let rest: Vec<Value> = slots
+        let pick = |position: usize| row.get(position).unwrap_or(&Value::Null);
+        let key: Vec<&Value> = key.iter().map(|position| pick(*position)).collect();
+        let rest: Vec<&Value> = slots
             .iter()
-            .map(|slot| slot.column.map_or(Value::Null, pick))
+            .map(|slot| slot.column.map_or(&Value::Null, pick))
             .collect();
         Ok((encode_key(&key)?.into(), encode_row(&rest)?.into()))
     }

@@ -80,8 +80,8 @@ fn day_before_zone(text: &str) -> Option<&str> {
 /// Reads text that is known to be UTF-8 as a value of the wanted type.
 pub(super) fn decode_text(text: &str, wanted: Type) -> Result<Value> {
     // A day has no zone, and Java's driver sends one.
-    let day = day_before_zone(text).filter(|_| wanted == Type::Date);
-    let text = day.unwrap_or(text);
+    let day = (wanted == Type::Date).then(|| day_before_zone(text));
+    let text = day.flatten().unwrap_or(text);
     let parsed = match wanted {
         Type::String if !text.starts_with("\\x") => {
             return unescape(text.as_bytes()).map(|bytes| Value::String(bytes.into()));
