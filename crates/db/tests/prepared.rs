@@ -57,7 +57,7 @@ const CREATE_DECLARED: &str =
     "CREATE TABLE t (a bigint PRIMARY KEY, b varchar(9), c timestamp, d jsonb)";
 const USUAL: Declared = Declared::Usual;
 const NAME: Declared = Declared::Varchar(Some(9));
-const TIME: Declared = Declared::Timestamp;
+const TIME: Declared = Declared::Timestamp(None);
 const JSON: Declared = Declared::Jsonb;
 
 /// Queries, and for each of their columns what it was declared as and its number in the table.

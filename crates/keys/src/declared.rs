@@ -6,7 +6,7 @@
 //! ```text
 //!   stored       travels as     declared as may be
 //!   Utf8         text           varchar, varchar(n), char(n)
-//!   Timestamp    timestamptz    timestamp
+//!   Timestamp    timestamptz    timestamp, timestamp(p), timestamptz(p)
 //!   Json         json           jsonb
 //!   Decimal      numeric(p,s)   numeric, of what is computed: it has no digits of its own
 //! ```
@@ -18,11 +18,17 @@
 
 use std::fmt;
 
-use crate::Type;
 use crate::types::split_parameters;
+use crate::{Type, Value};
 
 /// The longest length that a character type may have, in characters.
 pub const LENGTH_MAX: u32 = 10_485_760;
+
+/// Digits after the second of the finest time.
+pub const DIGITS_MAX: u8 = 6;
+
+/// The first moment of 2000, from which PostgreSQL counts: what lies in the middle is rounded away from it.
+const MIDDLE_US: i128 = 946_684_800_000_000;
 
 /// What PostgreSQL adds to the length in a type's modifier: the size of a header.
 const MODIFIER_BASE: u32 = 4;
@@ -37,8 +43,10 @@ pub enum Declared {
     Varchar(Option<u32>),
     /// `char(n)`, whose blanks at the end mean nothing.
     Char(Option<u32>),
-    /// `timestamp`: a day and a time of day, wherever that may be.
-    Timestamp,
+    /// `timestamp`: a day and a time of day, wherever that may be, with the digits after its second.
+    Timestamp(Option<u8>),
+    /// `timestamptz` with so many digits after its second.
+    Instant(u8),
     /// `jsonb`.
     Jsonb,
     /// `numeric` of any digits.
@@ -74,7 +82,10 @@ impl Declared {
             // Without a length it is a single character; its other name has no limit.
             "char" | "character" => Self::Char(length.or(Some(1))),
             "bpchar" => Self::Char(length),
-            "timestamp" | "timestamp without time zone" => Self::Timestamp,
+            "timestamp" | "timestamp without time zone" => Self::Timestamp(digits(length)),
+            "timestamptz" | "timestamp with time zone" => {
+                digits(length).map_or(Self::Usual, Self::Instant)
+            }
             "jsonb" => Self::Jsonb,
             _ => Self::Usual,
         }
@@ -85,7 +96,7 @@ impl Declared {
         match self {
             Self::Usual => true,
             Self::Varchar(_) | Self::Char(_) => kind == Type::Utf8,
-            Self::Timestamp => kind == Type::Timestamp,
+            Self::Timestamp(_) | Self::Instant(_) => kind == Type::Timestamp,
             Self::Jsonb => kind == Type::Json,
             Self::Numeric => matches!(kind, Type::Decimal { .. }),
         }
@@ -103,7 +114,8 @@ impl Declared {
             Self::Usual => None,
             Self::Varchar(_) => Some(1043),
             Self::Char(_) => Some(1042),
-            Self::Timestamp => Some(1114),
+            Self::Timestamp(_) => Some(1114),
+            Self::Instant(_) => Some(1184),
             Self::Jsonb => Some(3802),
             Self::Numeric => Some(1700),
         }
@@ -111,6 +123,9 @@ impl Declared {
 
     /// PostgreSQL's modifier of the type, -1 if there is none.
     pub fn modifier(self) -> i32 {
+        if let Some(digits) = self.digits() {
+            return i32::from(digits);
+        }
         let length = self.length().and_then(|length| {
             let modifier = length.checked_add(MODIFIER_BASE)?;
             i32::try_from(modifier).ok()
@@ -126,13 +141,35 @@ impl Declared {
         }
     }
 
+    /// Digits after the second that a value may have.
+    pub fn digits(self) -> Option<u8> {
+        match self {
+            Self::Timestamp(digits) => digits,
+            Self::Instant(digits) => Some(digits),
+            _ => None,
+        }
+    }
+
     /// Whether an assignment has to look at values.
     pub fn limits(self) -> bool {
-        matches!(self, Self::Varchar(Some(_)) | Self::Char(_))
+        matches!(self, Self::Varchar(Some(_)) | Self::Char(_)) || self.digits().is_some()
+    }
+
+    /// What something is that was computed of it: lengths and digits do not stay.
+    #[must_use]
+    pub fn computed(self) -> Self {
+        match self {
+            Self::Timestamp(_) => Self::Timestamp(None),
+            Self::Jsonb => Self::Jsonb,
+            _ => Self::Usual,
+        }
     }
 
     /// Whether every value of the other is one of this as it is.
     pub fn admits(self, other: Self) -> bool {
+        if let Some(digits) = self.digits() {
+            return digits >= other.digits().unwrap_or(DIGITS_MAX);
+        }
         match (self, other) {
             (new, _) if !new.limits() => true,
             (Self::Varchar(Some(new)), Self::Varchar(Some(old)) | Self::Char(Some(old)))
@@ -160,9 +197,34 @@ impl Declared {
         let (kept, _) = self.split(text);
         match self {
             Self::Char(_) => kept.trim_end_matches(' '),
-            Self::Timestamp => without_zone(text),
+            Self::Timestamp(_) => without_zone(text),
             _ => kept,
         }
+    }
+
+    /// What an explicit cast makes of a value of the type that it is stored as.
+    #[must_use]
+    pub fn taken(self, value: Value) -> Value {
+        match value {
+            Value::Utf8(text) if self.limits() => match self.cut(&text) {
+                kept if kept.len() == text.len() => Value::Utf8(text),
+                kept => Value::from(kept),
+            },
+            Value::Timestamp(us) => Value::Timestamp(self.round(us)),
+            whole => whole,
+        }
+    }
+
+    /// A moment in microseconds with as many digits after its second as there may be.
+    pub fn round(self, us: i64) -> i64 {
+        let Some(digits) = self.digits().filter(|digits| *digits < DIGITS_MAX) else {
+            return us;
+        };
+        let unit = 10_i128.pow(u32::from(DIGITS_MAX - digits));
+        let away = i128::from(us) - MIDDLE_US;
+        let units = (away.abs() + unit / 2) / unit;
+        // The very last moments cannot be rounded up.
+        i64::try_from(units * unit * away.signum() + MIDDLE_US).unwrap_or(us)
     }
 
     /// As many characters as there may be, and the rest.
@@ -177,6 +239,11 @@ impl Declared {
             .map_or(text.len(), |(at, _)| at);
         text.split_at_checked(end).unwrap_or((text, ""))
     }
+}
+
+/// As many digits as a time may have; more than there are, are all of them, as in PostgreSQL.
+fn digits(parameter: Option<u32>) -> Option<u8> {
+    parameter.map(|digits| u8::try_from(digits).map_or(DIGITS_MAX, |digits| digits.min(DIGITS_MAX)))
 }
 
 /// The text of a time up to its zone, which says nothing about a time without one.
@@ -201,11 +268,12 @@ impl fmt::Display for Declared {
             Self::Varchar(_) => "varchar",
             Self::Char(Some(_)) => "char",
             Self::Char(None) => "bpchar",
-            Self::Timestamp => "timestamp",
+            Self::Timestamp(_) => "timestamp",
+            Self::Instant(_) => "timestamptz",
             Self::Jsonb => "jsonb",
             Self::Numeric => "numeric",
         })?;
-        match self.length() {
+        match self.length().or(self.digits().map(u32::from)) {
             Some(length) => write!(f, "({length})"),
             None => Ok(()),
         }
@@ -223,10 +291,16 @@ mod tests {
             ("CHARACTER VARYING", Declared::Varchar(None), "varchar"),
             ("char", Declared::Char(Some(1)), "char(1)"),
             ("bpchar", Declared::Char(None), "bpchar"),
-            ("TIMESTAMP(3)", Declared::Timestamp, "timestamp"),
+            ("TIMESTAMP(3)", Declared::Timestamp(Some(3)), "timestamp(3)"),
+            (
+                "timestamp(0) with time zone",
+                Declared::Instant(0),
+                "timestamptz(0)",
+            ),
+            ("timestamptz(9)", Declared::Instant(6), "timestamptz(6)"),
             (
                 "timestamp without time zone",
-                Declared::Timestamp,
+                Declared::Timestamp(None),
                 "timestamp",
             ),
             ("timestamptz", Declared::Usual, ""),
@@ -259,21 +333,55 @@ mod tests {
             (Declared::Char(None), "abcd  ", Fit::Cut("abcd"), "abcd"),
             (Declared::Varchar(None), "abcd  ", Fit::Whole, "abcd  "),
             (
-                Declared::Timestamp,
+                Declared::Timestamp(None),
                 "2024-02-29 12:00:00.5+02:00",
                 Fit::Whole,
                 "2024-02-29 12:00:00.5",
             ),
             (
-                Declared::Timestamp,
+                Declared::Timestamp(None),
                 "2024-02-29T12:00Z",
                 Fit::Whole,
                 "2024-02-29T12:00",
             ),
-            (Declared::Timestamp, "2024-02-29", Fit::Whole, "2024-02-29"),
+            (
+                Declared::Timestamp(None),
+                "2024-02-29",
+                Fit::Whole,
+                "2024-02-29",
+            ),
         ] {
             assert_eq!(declared.fit(text), fit, "{declared} {text:?}");
             assert_eq!(declared.cut(text), cut, "{declared} {text:?}");
+        }
+    }
+
+    #[test]
+    fn moments_are_rounded_away_from_the_middle() {
+        let middle = i64::try_from(MIDDLE_US).unwrap();
+        for (declared, us, rounded) in [
+            (
+                Declared::Timestamp(None),
+                middle + 123_456,
+                middle + 123_456,
+            ),
+            (
+                Declared::Timestamp(Some(6)),
+                middle + 123_456,
+                middle + 123_456,
+            ),
+            (
+                Declared::Timestamp(Some(3)),
+                middle + 123_456,
+                middle + 123_000,
+            ),
+            (Declared::Instant(3), middle + 123_500, middle + 124_000),
+            (Declared::Instant(3), middle - 123_500, middle - 124_000),
+            (Declared::Instant(0), middle - 499_999, middle),
+            (Declared::Instant(0), i64::MAX, i64::MAX),
+        ] {
+            assert_eq!(declared.round(us), rounded, "{declared} {us}");
+            assert_eq!(declared.round(rounded), rounded, "{declared} {us}");
         }
     }
 }

@@ -12,8 +12,8 @@
 //!   float, FLOAT   Double, eight bytes          PostgreSQL's float without a precision
 //! ```
 //!
-//! Lengths of character types (`varchar(20)`) are no part of the type; a column keeps them beside it,
-//! see [`crate::declared`]. Precisions of times (`timestamp(3)`) are read and not kept. YQL's wide types (`Date32`, `Timestamp64`, …) are the
+//! Lengths of character types (`varchar(20)`) and digits of times (`timestamp(3)`) are no part of the
+//! type; a column keeps them beside it, see [`crate::declared`]. YQL's wide types (`Date32`, `Timestamp64`, …) are the
 //! same as the plain ones, because ours are signed and wide to begin with. Serial types are a
 //! sequence beside an integer and belong to SQL, not here.
 

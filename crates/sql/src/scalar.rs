@@ -269,11 +269,11 @@ impl Scalar {
         Ok(self.value(given)? == Value::Bool(true))
     }
 
-    /// The same text, cut to the length that a cast names; a constant is cut at once.
+    /// The same, cut to the length or rounded to the digits that a cast names; a constant at once.
     fn cut_to(self, declared: Declared) -> Self {
         match self {
             whole if !declared.limits() => whole,
-            Self::Value(Value::Utf8(text)) => Self::Value(Value::from(declared.cut(&text))),
+            Self::Value(value) => Self::Value(declared.taken(value)),
             whole => Self::Call(Function::Cut(declared), [whole].into()),
         }
     }

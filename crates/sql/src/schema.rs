@@ -423,8 +423,8 @@ impl Schema {
         self.encode_key_prefix(values)
     }
 
-    /// Makes the values of a row fit the lengths of their columns: blanks that are too many are cut off,
-    /// and anything else that is too long is an error.
+    /// Makes the values of a row fit the lengths and digits of their columns: times are rounded, blanks
+    /// that are too many are cut off, and anything else that is too long is an error.
     pub(crate) fn fit(&self, row: &mut [Value]) -> Result<()> {
         if !self.limited {
             return Ok(());
@@ -541,10 +541,10 @@ impl Schema {
     }
 }
 
-/// The value as a column of a table takes it: no longer than it was declared.
+/// The value as a column of a table takes it: no longer and no finer than it was declared.
 pub(crate) fn fitting(table: &str, column: &Column, value: Value) -> Result<Value> {
     let Value::Utf8(text) = &value else {
-        return Ok(value);
+        return Ok(column.declared.taken(value));
     };
     match column.declared.fit(text) {
         Fit::Whole => Ok(value),

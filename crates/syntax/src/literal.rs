@@ -13,8 +13,20 @@ use crate::ast;
 /// those, and for text that the type does not accept, there is no value.
 pub fn literal(expr: &ast::Expr) -> Option<Value> {
     match literal_text(expr)? {
-        (Some(kind), text) => Value::parse(kind, &text).ok(),
+        (Some(kind), text) => Some(rounded(expr, Value::parse(kind, &text).ok()?)),
         (None, _) => None,
+    }
+}
+
+/// A time with the digits that the casts around its text leave to it.
+fn rounded(expr: &ast::Expr, value: Value) -> Value {
+    match expr {
+        ast::Expr::Nested(inner) => rounded(inner, value),
+        ast::Expr::Cast {
+            expr, data_type, ..
+        } => cast_declared(data_type).taken(rounded(expr, value)),
+        ast::Expr::TypedString(typed) => cast_declared(&typed.data_type).taken(value),
+        _ => value,
     }
 }
 

@@ -314,7 +314,7 @@ impl Formats {
     /// The same, knowing which of the columns have a form of their own.
     pub(super) fn for_columns(self, columns: &[ResultColumn]) -> Self {
         let special = |column: &ResultColumn| {
-            column.list || matches!(column.declared, Declared::Timestamp | Declared::Jsonb)
+            column.list || matches!(column.declared, Declared::Timestamp(_) | Declared::Jsonb)
         };
         if !columns.iter().any(special) {
             return self;
@@ -324,7 +324,7 @@ impl Formats {
             {
                 (Format::Binary, _) if column.list => Format::BinaryList(column.kind),
                 (Format::Binary, Declared::Jsonb) => Format::BinaryJson,
-                (Format::Text, Declared::Timestamp) => Format::TextLocal,
+                (Format::Text, Declared::Timestamp(_)) => Format::TextLocal,
                 (other, _) => other,
             };
         Self::Each(columns.iter().enumerate().map(format).collect())

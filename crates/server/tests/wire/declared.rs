@@ -8,14 +8,24 @@ async fn descriptions_name_declared_types_and_their_tables() {
     let server = Server::start(data.path(), &[]);
     let client = server.connect().await;
     let create = "CREATE TABLE declared (id bigint PRIMARY KEY, name varchar(5), flag char(2),
-        moment timestamp, doc jsonb, price numeric(10, 2))";
+        moment timestamp, doc jsonb, price numeric(10, 2),
+        milli timestamp(3), second timestamptz(0))";
     client.batch_execute(create).await.unwrap();
     let insert = client
-        .prepare("INSERT INTO declared VALUES ($1, $2, $3, $4, $5, $6)")
+        .prepare("INSERT INTO declared VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
         .await
         .unwrap();
     let names: Vec<&str> = insert.params().iter().map(|kind| kind.name()).collect();
-    let expected = ["int8", "varchar", "bpchar", "timestamp", "jsonb", "numeric"];
+    let expected = [
+        "int8",
+        "varchar",
+        "bpchar",
+        "timestamp",
+        "jsonb",
+        "numeric",
+        "timestamp",
+        "timestamptz",
+    ];
     assert_eq!(names, expected);
     let table = client
         .query_one("SELECT 'declared'::regclass::oid", &[])
@@ -40,6 +50,8 @@ async fn descriptions_name_declared_types_and_their_tables() {
             ("timestamp", -1, Some(4)),
             ("jsonb", -1, Some(5)),
             ("numeric", 655_366, Some(6)),
+            ("timestamp", 3, Some(7)),
+            ("timestamptz", 0, Some(8)),
         ];
         assert_eq!(told, expected, "{text}");
         let mut tables = select.columns().iter().map(|one| one.table_oid());

@@ -322,7 +322,8 @@ pub(super) fn new_value(
         return default_scalar(column).map(Some);
     }
     // A zone in a text says nothing about a time without one.
-    if let (Declared::Timestamp, Some((None, text))) = (column.declared, syntax::literal_text(expr))
+    if let (Declared::Timestamp(_), Some((None, text))) =
+        (column.declared, syntax::literal_text(expr))
         && text.contains(':')
     {
         let value = Value::from(column.declared.cut(&text));

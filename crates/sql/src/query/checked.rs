@@ -136,13 +136,14 @@ impl Checked {
                 cast(value, self.output)
             }
             (Body::Negate, [value]) => arithmetic::negate(value),
-            (Body::Cast(Declared::Timestamp), [Value::Utf8(text)]) => {
-                cast(Value::from(Declared::Timestamp.cut(text)), self.output)
+            (Body::Cast(declared), [value]) => {
+                let value = match (declared, value) {
+                    // A zone in a text says nothing about a time without one.
+                    (Declared::Timestamp(_), Value::Utf8(text)) => Value::from(declared.cut(text)),
+                    (_, value) => value.clone(),
+                };
+                Ok(declared.taken(cast(value, self.output)?))
             }
-            (Body::Cast(declared), [value]) => match cast(value.clone(), self.output)? {
-                Value::Utf8(text) if declared.limits() => Ok(Value::from(declared.cut(&text))),
-                value => Ok(value),
-            },
             (Body::Json(question), [document, part]) => question.answer(document, part),
             _ => Ok(Value::Null),
         }

@@ -92,12 +92,13 @@ fn output(plan: &LogicalPlan, index: usize) -> Told {
                 .iter()
                 .map(|input| output(input, index).declared);
             let first = each.next().unwrap_or_default();
+            let declared = each.fold(first, |all, other| match all {
+                same if same == other => same,
+                like if like.computed() == other.computed() => like.computed(),
+                _ => Declared::Usual,
+            });
             Told {
-                declared: if each.all(|other| other == first) {
-                    first
-                } else {
-                    Declared::Usual
-                },
+                declared,
                 ..Told::default()
             }
         }
@@ -202,10 +203,7 @@ impl Told {
     /// The same of something that was computed of it: lengths do not stay, and it is no column.
     fn computed(self) -> Self {
         Self {
-            declared: match self.declared {
-                kept @ (Declared::Timestamp | Declared::Jsonb) => kept,
-                _ => Declared::Usual,
-            },
+            declared: self.declared.computed(),
             origin: None,
             exact: false,
             json: self.json,

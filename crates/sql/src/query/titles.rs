@@ -174,7 +174,7 @@ fn cast_title(data_type: &ast::DataType) -> String {
         Some(Type::Date) => "date",
         Some(Type::Datetime) => "timestamp",
         Some(Type::Timestamp) => match declared {
-            Declared::Timestamp => "timestamp",
+            Declared::Timestamp(_) => "timestamp",
             _ => "timestamptz",
         },
         Some(Type::Interval) => "interval",

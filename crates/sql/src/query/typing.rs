@@ -464,9 +464,9 @@ fn cast_call(cast: Cast, schema: &DFSchema) -> DataFusionResult<Transformed<Expr
     }
     let declared = declared_in(&cast.field);
     let other = |from: Type| from != to && !theirs(from);
-    // Nobody else knows how to cut a text.
+    // Nobody else knows how to cut a text or round a time.
     let cuts = match declared {
-        Declared::Timestamp => from.is_none_or(|from| from == Type::Utf8),
+        Declared::Timestamp(None) => from.is_none_or(|from| from == Type::Utf8),
         declared => declared.limits(),
     };
     match from {

@@ -61,8 +61,11 @@ impl<'s> Scope<'s> {
         Ok(match expr {
             ast::Expr::Nested(inner) => self.compile(inner, hint)?,
             ast::Expr::Value(value) => self.literal(expr, &value.value, hint)?,
-            ast::Expr::TypedString(_) => match syntax::literal_text(expr) {
-                Some((Some(kind), words)) => Some(Scalar::Value(Value::parse(kind, &words)?)),
+            ast::Expr::TypedString(typed) => match syntax::literal_text(expr) {
+                Some((Some(kind), words)) => {
+                    let value = Scalar::Value(Value::parse(kind, &words)?);
+                    Some(value.cut_to(syntax::cast_declared(&typed.data_type)))
+                }
                 _ => None,
             },
             ast::Expr::Identifier(name) => self.column(&tree_name(name)),

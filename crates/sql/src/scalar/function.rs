@@ -29,7 +29,7 @@ pub(crate) enum Function {
     NextValue,
     /// `setval('sequence', value [, called])`.
     SetValue,
-    /// A cast to a character type with a length.
+    /// A cast to a character type with a length, or to a time with digits.
     Cut(Declared),
     /// `currval('sequence')`.
     CurrentValue,
@@ -113,6 +113,7 @@ impl Function {
             Self::RandomUuid => Type::Uuid,
             Self::Hash => Type::Uint64,
             Self::NextValue | Self::SetValue | Self::CurrentValue | Self::LastValue => Type::Int64,
+            Self::Cut(Declared::Timestamp(_) | Declared::Instant(_)) => Type::Timestamp,
             Self::Cut(_) => Type::Utf8,
             Self::Digest(function) => match function.output() {
                 Output::Uint32 => Type::Uint32,
@@ -130,10 +131,10 @@ impl Function {
             Self::RandomUuid => executor(given)?.random_uuid(),
             Self::NextValue => executor(given)?.counter().next_value(&arguments)?,
             Self::SetValue => executor(given)?.counter().set_value(&arguments)?,
-            Self::Cut(declared) => match arguments.into_iter().next() {
-                Some(Value::Utf8(text)) => Value::from(declared.cut(&text)),
-                other => other.unwrap_or(Value::Null),
-            },
+            Self::Cut(declared) => {
+                let value = arguments.into_iter().next();
+                declared.taken(value.unwrap_or(Value::Null))
+            }
             Self::CurrentValue => executor(given)?.counter().current_value(&arguments)?,
             Self::LastValue => executor(given)?.counter().last_value()?,
             Self::Hash => Value::Uint64(hash_values(&arguments)),

@@ -91,6 +91,8 @@ impl Function {
             Self::NextValue => "nextval",
             Self::SetValue => "setval",
             Self::Cut(Declared::Char(_)) => "char",
+            Self::Cut(Declared::Timestamp(_)) => "timestamp",
+            Self::Cut(Declared::Instant(_)) => "timestamptz",
             Self::Cut(_) => "varchar",
             Self::CurrentValue => "currval",
             Self::LastValue => "lastval",

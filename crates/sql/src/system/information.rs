@@ -72,6 +72,7 @@ fn column(objects: &Objects, one: &Relation, column: &Attribute, rows: &mut Rows
     let bits = numeric_bits(name, column.modifier);
     let scale = bits.filter(|_| !name.starts_with("float"));
     let fraction: Option<i64> = match name {
+        "timestamp" | "timestamptz" if column.modifier >= 0 => Some(column.modifier),
         "timestamp" | "timestamptz" | "interval" => Some(6),
         "date" => Some(0),
         _ => None,

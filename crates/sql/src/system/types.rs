@@ -149,6 +149,10 @@ pub(crate) fn format(oid: i64, modifier: Option<i64>) -> String {
             Some(length) => format!("{plain}({length})"),
             None => plain.to_owned(),
         },
+        ("timestamp" | "timestamptz", Some(digits)) => match plain.split_once(' ') {
+            Some((time, zone)) => format!("{time}({digits}) {zone}"),
+            None => plain.to_owned(),
+        },
         _ => plain.to_owned(),
     }
 }

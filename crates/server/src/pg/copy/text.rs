@@ -61,7 +61,7 @@ impl Field<'_> {
     pub(super) fn decode(&self, buffer: &[u8], column: &ResultColumn) -> Result<Value> {
         let kind = column.kind;
         match (self, column.declared) {
-            (Self::Plain(text), Declared::Timestamp) => types::decode_local(text),
+            (Self::Plain(text), Declared::Timestamp(_)) => types::decode_local(text),
             (Self::Plain(text), _) => types::decode_text(text, kind),
             (Self::Buffered, declared) => {
                 let oid = types::declared_oid(kind, declared);

@@ -60,7 +60,7 @@ pub(super) fn encode_local(value: &Value, out: &mut BytesMut) -> Result<()> {
 /// Reads text as a time that has no zone: one that stands there is passed over, as PostgreSQL does.
 pub(super) fn decode_local(bytes: &[u8]) -> Result<Value> {
     let text = utf8(bytes)?;
-    decode_text(Declared::Timestamp.cut(text), Type::Timestamp)
+    decode_text(Declared::Timestamp(None).cut(text), Type::Timestamp)
 }
 
 /// Reads text as a value of the wanted type.
