@@ -47,6 +47,7 @@ mod refusals;
 mod results;
 mod rewrite;
 mod scan;
+mod shelf;
 mod sums;
 #[cfg(test)]
 mod tests;

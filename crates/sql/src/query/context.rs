@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datafusion::common::Result as DataFusionResult;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
+use datafusion::prelude::SessionConfig;
 use parking_lot::Mutex;
 use txn::Reader;
 
@@ -43,8 +44,12 @@ impl Run {
 
     /// The run that a context belongs to.
     pub(crate) fn of(context: &TaskContext) -> DataFusionResult<Arc<Self>> {
-        context
-            .session_config()
+        Self::planned(context.session_config())
+    }
+
+    /// The run that a plan is made for.
+    pub(crate) fn planned(config: &SessionConfig) -> DataFusionResult<Arc<Self>> {
+        config
             .get_extension::<Self>()
             .ok_or_else(|| DataFusionError::Internal("a plan that runs without its run".to_owned()))
     }

@@ -1,10 +1,9 @@
-//! How DataFusion finds our tables by name, at one reader's snapshot.
+//! How DataFusion finds our tables by name.
 
 use std::sync::Arc;
 
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::DataFusionError;
-use txn::Reader;
 
 use super::provider::ReadTable;
 use super::views;
@@ -20,21 +19,16 @@ pub(crate) const SCHEMA: &str = "public";
 /// Functions that give rows.
 const TABLE_FUNCTIONS: [&str; 3] = ["generate_series", "range", "unnest"];
 
-/// All tables, as of a reader's snapshot.
+/// All tables.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     catalog: Arc<Catalog>,
-    reader: Reader,
     system: SystemTables,
 }
 
 impl Names {
-    pub(crate) fn new(catalog: Arc<Catalog>, reader: Reader, system: SystemTables) -> Self {
-        Self {
-            catalog,
-            reader,
-            system,
-        }
+    pub(crate) fn new(catalog: Arc<Catalog>, system: SystemTables) -> Self {
+        Self { catalog, system }
     }
 }
 
@@ -83,8 +77,8 @@ impl SchemaProvider for Names {
         let (name, index) = views::parts(name);
         match self.catalog.get(name) {
             Ok(table) => {
-                let (reader, index) = (self.reader.clone(), index.map(str::to_owned));
-                Ok(Some(Arc::new(ReadTable::new(table, reader, index))))
+                let index = index.map(str::to_owned);
+                Ok(Some(Arc::new(ReadTable::new(table, index))))
             }
             Err(error) => match self.system.unnamed(name)? {
                 Some(table) => Ok(Some(table)),

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! A physical plan remembers things while it runs, so nobody shares one: each run takes a copy for
-//! itself. Statements whose plan depends on values (`LIMIT $1`), or that read anything but our tables,
-//! are planned anew for each run.
+//! itself. Idle copies of all statements lie on one [`shelf`](super::shelf), without a reader: one that
+//! is kept would hold old versions of rows for as long as a session is idle. Statements whose plan
+//! depends on values (`LIMIT $1`), or that read anything but our tables, are planned anew for each run.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -19,13 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
-use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use keys::{Type, Value};
-use parking_lot::Mutex;
 use syntax::ast;
 use txn::Reader;
 
@@ -37,14 +37,12 @@ use super::parameters::{self, NOW, Slot, TODAY, Values};
 use super::provider::ReadTable;
 use super::queries::{self, Queries};
 use super::refusals::ours;
+use super::shelf::Owner;
 use super::{
     ResultColumn, hidden, list_parameters, memory, origins, results, rewrite, titles, unique, views,
 };
 use crate::scalar::Given;
 use crate::{Catalog, Error, Result, system};
-
-/// How many idle copies of its plan one statement keeps.
-const COPIES_MAX: usize = 4;
 
 /// Parts of a plan that remember more than a reset forgets.
 const NOT_KEPT: [&str; 3] = ["ScalarSubqueryExec", "RecursiveQueryExec", "WorkTableExec"];
@@ -66,15 +64,16 @@ struct Inner {
     /// The parameters that are lists, and what they are lists of.
     lists: Vec<(usize, Type)>,
     /// The optimised plan, if it serves every run.
-    kept: Option<(SessionState, LogicalPlan)>,
+    kept: Option<LogicalPlan>,
     /// Whether a physical plan can be made only with the values of a run.
     needs_values: AtomicBool,
-    shelf: Mutex<Vec<Copy>>,
+    /// Whose copies are its own on the shelf.
+    owner: Owner,
 }
 
 /// A physical plan for one run at a time.
 #[derive(Debug)]
-struct Copy {
+pub(super) struct Copy {
     plan: Arc<dyn ExecutionPlan>,
     slot: Slot,
     counters: Counters,
@@ -127,10 +126,10 @@ impl PlannedQuery {
             lists,
             kept: None,
             needs_values: AtomicBool::new(false),
-            shelf: Mutex::default(),
+            owner: queries.shelf().owner(),
         };
         if !fleeting && only_our_tables(&optimised) {
-            inner.kept = Some((state, optimised));
+            inner.kept = Some(optimised);
         }
         Ok(Self {
             inner: Arc::new(inner),
@@ -191,7 +190,7 @@ impl PlannedQuery {
         let inner = &self.inner;
         let copy = match (given, &inner.kept) {
             (Some(given), _) => self.copy(reader, given).await?,
-            (None, Some((state, plan))) => match new_copy(state, plan).await {
+            (None, Some(plan)) => match inner.new_copy(reader, plan).await {
                 Ok(copy) => copy,
                 Err(_) => return Ok(None),
             },
@@ -205,20 +204,19 @@ impl PlannedQuery {
     /// How many copies of its plan lie idle.
     #[cfg(test)]
     pub(crate) fn copies(&self) -> usize {
-        self.inner.shelf.lock().len()
+        self.inner.queries.shelf().count(self.inner.owner)
     }
 
     /// A plan that nobody else runs, with the values of this run in its slot.
     async fn copy(&self, reader: &Reader, given: Given<'_>) -> Result<Copy> {
         let inner = &self.inner;
         let values = values(given, &inner.parameters)?;
-        let idle = inner.shelf.lock().pop();
-        let mut copy = idle;
+        let mut copy = inner.queries.shelf().take(inner.owner);
         if copy.is_none()
             && !inner.needs_values.load(Ordering::Relaxed)
-            && let Some((state, plan)) = &inner.kept
+            && let Some(plan) = &inner.kept
         {
-            copy = deep(new_copy(state, plan)).await.ok();
+            copy = deep(inner.new_copy(reader, plan)).await.ok();
             // A plan that needs a value to be made has failed, and will each time.
             inner.needs_values.store(copy.is_none(), Ordering::Relaxed);
         }
@@ -250,16 +248,48 @@ impl Inner {
         })
     }
 
+    /// A plan for any values. It keeps nothing of the reader, which tells how large tables are.
+    async fn new_copy(
+        &self,
+        reader: &Reader,
+        plan: &LogicalPlan,
+    ) -> datafusion::common::Result<Copy> {
+        let state = self.queries.state(&self.catalog, reader);
+        let slot = Slot::default();
+        let plan = parameters::with_calls(plan.clone(), &slot)?;
+        let counters = Counters::default();
+        let plan = counting::bound(plan, &counters)?;
+        let planner = Arc::clone(state.query_planner());
+        let plan = planner.create_physical_plan(&plan, &state).await?;
+        let mut keeps = true;
+        plan.apply(|node| {
+            keeps &= !NOT_KEPT.contains(&node.name());
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(Copy {
+            plan,
+            slot,
+            counters,
+            keeps,
+        })
+    }
+
     fn put_back(&self, mut copy: Copy) {
         copy.slot.set(None);
         copy.counters.set(None);
-        if !copy.keeps || self.shelf.lock().len() >= COPIES_MAX {
+        if !copy.keeps {
             return;
         }
         if let Ok(plan) = reset_plan_states(copy.plan) {
             copy.plan = plan;
-            self.shelf.lock().push(copy);
+            self.queries.shelf().put(self.owner, copy);
         }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queries.shelf().forget(self.owner);
     }
 }
 
@@ -267,26 +297,6 @@ impl Inner {
 async fn deep<F: Future>(work: F) -> F::Output {
     let mut work = Box::pin(work);
     poll_fn(|context| syntax::deep(|| work.as_mut().poll(context))).await
-}
-
-async fn new_copy(state: &SessionState, plan: &LogicalPlan) -> datafusion::common::Result<Copy> {
-    let slot = Slot::default();
-    let plan = parameters::with_calls(plan.clone(), &slot)?;
-    let counters = Counters::default();
-    let plan = counting::bound(plan, &counters)?;
-    let planner = Arc::clone(state.query_planner());
-    let plan = planner.create_physical_plan(&plan, state).await?;
-    let mut keeps = true;
-    plan.apply(|node| {
-        keeps &= !NOT_KEPT.contains(&node.name());
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(Copy {
-        plan,
-        slot,
-        counters,
-        keeps,
-    })
 }
 
 /// Whether a plan reads nothing but our own tables, which look for their rows at each run.

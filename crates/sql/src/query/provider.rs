@@ -12,6 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use txn::{KeyRange, Reader};
 
 use super::columns::arrow_schema;
+use super::context::Run;
 use super::ranges::Filters;
 use super::scan::{Expected, ScanExec};
 use super::through::{Asked, Through};
@@ -24,21 +25,20 @@ pub(crate) const SMALL_ROWS: usize = 16_384;
 const FIXED_LEAVES: usize = 100;
 const BOUND_LEAVES: usize = 4;
 
-/// A table, and a reader that tells about how many rows it has.
+/// A table. How many rows it has is told by the session that plans: a table that held a reader would
+/// keep old versions of rows for as long as its plan is kept.
 pub(crate) struct ReadTable {
     table: Arc<Table>,
-    reader: Reader,
     schema: SchemaRef,
     /// The index that a query insists on.
     index: Option<String>,
 }
 
 impl ReadTable {
-    pub(crate) fn new(table: Arc<Table>, reader: Reader, index: Option<String>) -> Self {
+    pub(crate) fn new(table: Arc<Table>, index: Option<String>) -> Self {
         let schema = arrow_schema(table.schema());
         Self {
             table,
-            reader,
             schema,
             index,
         }
@@ -49,8 +49,8 @@ impl ReadTable {
         &self.table
     }
 
-    fn expected(&self, filters: &Filters, streams: usize) -> Result<Expected> {
-        let extent = self.reader.extent(self.table.id(), &KeyRange::all())?;
+    fn expected(&self, reader: &Reader, filters: &Filters, streams: usize) -> Result<Expected> {
+        let extent = reader.extent(self.table.id(), &KeyRange::all())?;
         let rows: u64 = extent.tiles.iter().map(|tile| tile.rows).sum();
         let mut rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let keys = filters.key_columns();
@@ -114,7 +114,9 @@ impl TableProvider for ReadTable {
         let through = Through::choose(&self.table, &asked, &by_key);
         let streams = session.config().target_partitions();
         let narrowest = through.as_ref().map_or(&by_key, |one| &one.filters);
-        let mut expected = self.expected(narrowest, streams).map_err(external)?;
+        let run = Run::planned(session.config())?;
+        let expected = self.expected(run.reader(), narrowest, streams);
+        let mut expected = expected.map_err(external)?;
         expected.limit = limit;
         let table = Arc::clone(&self.table);
         let scan = ScanExec::new(table, positions, schema, by_key, expected);

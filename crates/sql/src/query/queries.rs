@@ -15,9 +15,11 @@ use syntax::ast;
 use txn::{Reader, Store};
 
 use super::backwards::Backwards;
+use super::context::Run;
 use super::names::{CATALOG, Names, SCHEMA};
-use super::planned::PlannedQuery;
+use super::planned::{Copy, PlannedQuery};
 use super::refusals::ours;
+use super::shelf::Shelf;
 use super::typing::Typing;
 use super::{
     chains, counting, functions, list_parameters, memory, numbers, phrases, rewrite, sums,
@@ -31,6 +33,9 @@ use crate::{Catalog, Result, system};
 /// How many streams a large scan is read by.
 const STREAMS_MAX: usize = 8;
 
+/// How many idle plans all statements of all sessions keep together.
+const PLANS_MAX: usize = 512;
+
 /// DataFusion, set up once.
 #[derive(Clone, Debug)]
 pub(crate) struct Queries {
@@ -43,6 +48,7 @@ struct Shared {
     runtime: Arc<RuntimeEnv>,
     store: Arc<Store>,
     statements: Arc<Statements>,
+    shelf: Shelf<Copy>,
 }
 
 impl Queries {
@@ -50,6 +56,16 @@ impl Queries {
         catalog: &Arc<Catalog>,
         store: &Arc<Store>,
         statements: &Arc<Statements>,
+    ) -> Self {
+        Self::with_room(catalog, store, statements, PLANS_MAX)
+    }
+
+    /// The same, with room for so many idle plans.
+    pub(super) fn with_room(
+        catalog: &Arc<Catalog>,
+        store: &Arc<Store>,
+        statements: &Arc<Statements>,
+        plans: usize,
     ) -> Self {
         let runtime = memory::runtime();
         let mut builder = SessionStateBuilder::new()
@@ -72,6 +88,7 @@ impl Queries {
             runtime,
             store: Arc::clone(store),
             statements: Arc::clone(statements),
+            shelf: Shelf::new(plans),
         };
         Self {
             shared: Arc::new(shared),
@@ -90,18 +107,26 @@ impl Queries {
         PlannedQuery::new(self, catalog, reader, query, hints).await
     }
 
-    /// The state in which names mean the tables of a catalog.
+    /// The state in which names mean the tables of a catalog, and a reader tells how large they are. It
+    /// is for planning, and not to be kept: the reader holds old versions of rows.
     pub(crate) fn state(&self, catalog: &Arc<Catalog>, reader: &Reader) -> SessionState {
         let mut state = self.shared.state.clone();
         let shared = &self.shared;
         let system = SystemTables::new(catalog, &shared.store, &shared.statements);
-        let names = Names::new(Arc::clone(catalog), reader.clone(), system);
+        let names = Names::new(Arc::clone(catalog), system);
         state.register_catalog_list(Arc::new(names));
+        let run = Run::new(reader.clone());
+        state.config_mut().set_extension(Arc::new(run));
         state
     }
 
     pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
         &self.shared.runtime
+    }
+
+    /// Where plans lie between runs.
+    pub(super) fn shelf(&self) -> &Shelf<Copy> {
+        &self.shared.shelf
     }
 
     pub(crate) fn config(&self) -> &SessionConfig {

@@ -125,6 +125,46 @@ async fn a_plan_is_kept_and_reads_what_each_run_says() {
 }
 
 #[tokio::test]
+async fn a_plan_on_the_shelf_holds_no_old_versions() {
+    let fixture = Fixture::new();
+    fixture.insert((0..100).map(|a| (a, 0, a)));
+    let planned = fixture
+        .prepare("SELECT x.v, count(*) FROM t x JOIN t y ON x.a = y.v WHERE x.a >= $1 GROUP BY x.v")
+        .await;
+    assert_eq!(fixture.run(&planned, &[99]).await, [[99, 1]]);
+    assert_eq!(planned.copies(), 1);
+    let before = fixture.store.horizon();
+    fixture.insert([(100, 0, 100)].into_iter());
+    let between = fixture.store.horizon();
+    assert!(between > before, "{between:?} {before:?}");
+    // Neither does one that needs values, or that was only prepared.
+    let limited = fixture.prepare("SELECT a FROM t ORDER BY a LIMIT $1").await;
+    assert_eq!(fixture.run(&limited, &[1]).await, [[0]]);
+    let _idle = fixture.prepare("SELECT count(*) FROM t").await;
+    fixture.insert([(101, 0, 101)].into_iter());
+    assert!(fixture.store.horizon() > between);
+}
+
+#[tokio::test]
+async fn a_plan_that_was_forgotten_is_made_again() {
+    let mut fixture = Fixture::new();
+    fixture.queries = Queries::with_room(&fixture.catalog, &fixture.store, &Arc::default(), 3);
+    fixture.insert((0..10).map(|a| (a, 0, a)));
+    let planned = fixture.prepare("SELECT count(*) FROM t WHERE a < $1").await;
+    assert_eq!(fixture.run(&planned, &[3]).await, [[3]]);
+    let mut others = Vec::new();
+    for number in 0..3 {
+        let other = fixture.prepare(&format!("SELECT {number}, v FROM t")).await;
+        assert_eq!(fixture.run(&other, &[]).await.len(), 10);
+        others.push(other);
+    }
+    assert_eq!(planned.copies(), 0);
+    assert!(others.iter().all(|other| other.copies() == 1));
+    assert_eq!(fixture.run(&planned, &[4]).await, [[4]]);
+    assert_eq!(planned.copies(), 1);
+}
+
+#[tokio::test]
 async fn runs_at_the_same_time_do_not_share_a_plan() {
     let fixture = Fixture::new();
     fixture.insert((0..100).map(|a| (a, 0, a)));
