@@ -158,8 +158,16 @@ fn count_in_order(session: &mut Session, read: &Prepared) -> Result<u32> {
     let no_rows = || Error::Usage("a read by key gives rows".to_owned());
     let mut rows = session.read_at_once(read, &[]).ok_or_else(no_rows)??;
     let mut seen = InOrder::default();
-    while rows.send(4_096, &mut seen).ok_or_else(no_rows)?? > 0 {}
-    Ok(seen.rows)
+    // Rows that were all taken have nothing to send any more.
+    while let Some(sent) = rows.send(4_096, &mut seen) {
+        if sent? == 0 {
+            break;
+        }
+    }
+    match seen.rows {
+        0 => Err(no_rows()),
+        rows => Ok(rows),
+    }
 }
 
 #[derive(Default)]
