@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sql::{Catalog, Executor, Schema, Table};
 use storage::env::{Clock, Random, SystemClock, SystemRandom};
 use storage::{FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, Placement, SharedPlacement};
-use txn::{Committed, Fatality, Store};
+use txn::{Committed, Fatality, Pile, Store};
 
 use crate::background::{Background, Work};
 use crate::latency::Latencies;
@@ -198,7 +198,7 @@ impl Database {
         let encoded = rows
             .into_iter()
             .map(|row| schema.encode(&schema.complete(row.as_ref())?));
-        let rows = encoded.collect::<sql::Result<Vec<_>>>()?;
+        let rows = encoded.collect::<sql::Result<Pile>>()?;
         Ok(self.store.load_in_epoch(table.id(), table.epoch(), rows)?)
     }
 

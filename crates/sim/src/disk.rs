@@ -49,7 +49,7 @@ impl Disk {
     }
 
     fn journal(&self) -> PathBuf {
-        self.path().join("engine").join("0.jnl")
+        self.path().join("engine").join("1.jnl")
     }
 
     pub(crate) fn opener(

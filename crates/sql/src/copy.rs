@@ -9,19 +9,18 @@ use std::sync::Arc;
 use keys::Value;
 use syntax::statement::CopySource;
 use syntax::{Ident, Kind, Name, ast};
-use txn::{Bytes, Chunks, Durability, Transaction};
+use txn::{Bytes, Durability, Pile, Transaction};
 
 use crate::default::default_scalar;
 use crate::modify::{exists, insert_encoded};
 use crate::names::{column_name, table_name};
 use crate::query::ResultColumn;
 use crate::scalar::Scalar;
+use crate::schema::Encoded;
 use crate::{Error, Executor, Result, Table, Warning, warnings};
 
 /// Memory that the rows of one copy may take before they are written, in bytes.
 pub const COPY_BYTES_MAX: usize = 512 << 20;
-/// What a row takes besides its bytes, about.
-const ROW_OVERHEAD_BYTES: usize = size_of::<(Bytes, Bytes)>();
 /// Rows that are written before other work of the thread gets a turn.
 const ROWS_A_TURN: usize = 1_000;
 
@@ -34,9 +33,9 @@ pub struct CopyTarget {
     columns: Arc<[ResultColumn]>,
     /// What the other columns hold, by position; nothing for those that are given.
     others: Vec<Option<Scalar>>,
-    rows: Vec<(Bytes, Bytes)>,
-    chunks: Chunks,
-    bytes: usize,
+    rows: Pile,
+    /// The last row, encoded.
+    encoded: Encoded,
     warnings: Vec<Warning>,
 }
 
@@ -58,9 +57,8 @@ impl CopyTarget {
             positions,
             columns,
             others,
-            rows: Vec::new(),
-            chunks: Chunks::default(),
-            bytes: 0,
+            rows: Pile::default(),
+            encoded: Encoded::default(),
             warnings: Vec::new(),
         })
     }
@@ -85,12 +83,12 @@ impl CopyTarget {
         let schema = self.table.schema();
         let width = schema.columns().len();
         let in_order = self.positions.len() == width && self.positions.iter().copied().eq(0..width);
-        let (key, row) = match in_order {
+        match in_order {
             true => {
                 schema.fit(given)?;
                 schema.generate(given, &self.positions)?;
                 warnings::note(&mut self.warnings, schema, given);
-                schema.encode(given)?
+                schema.encode_into(given, &mut self.encoded)?;
             }
             false => {
                 let mut row = Vec::with_capacity(width);
@@ -108,17 +106,17 @@ impl CopyTarget {
                 schema.fit(&mut row)?;
                 schema.generate(&mut row, &self.positions)?;
                 warnings::note(&mut self.warnings, schema, &row);
-                schema.encode(&row)?
+                schema.encode_into(&row, &mut self.encoded)?;
             }
-        };
+        }
         given.clear();
-        self.bytes += key.len() + row.len() + ROW_OVERHEAD_BYTES;
-        if self.bytes > COPY_BYTES_MAX {
+        let Encoded { key, row } = &self.encoded;
+        self.rows.push(key, row);
+        if self.rows.memory() > COPY_BYTES_MAX {
             return Err(Error::CopyTooLarge {
                 limit: COPY_BYTES_MAX,
             });
         }
-        self.rows.push(self.chunks.keep(&key, &row));
         Ok(())
     }
 
@@ -131,9 +129,13 @@ impl CopyTarget {
             let rest = transaction.insert_bulk(self.table.id(), rows);
             self.rows = rest.map_err(|error| self.named(error))?.unwrap_or_default();
         }
+        let rows = self.rows.iter();
+        let mut rows: Vec<(Bytes, Bytes)> = rows
+            .map(|(key, row)| (Bytes::copy_from_slice(key), Bytes::copy_from_slice(row)))
+            .collect();
         // Nearly sorted is the usual case, and a stable sort is quick at that.
-        self.rows.sort_by(|(one, _), (two, _)| one.cmp(two));
-        for (number, (key, row)) in self.rows.into_iter().enumerate() {
+        rows.sort_by(|(one, _), (two, _)| one.cmp(two));
+        for (number, (key, row)) in rows.into_iter().enumerate() {
             if number % ROWS_A_TURN == ROWS_A_TURN - 1 {
                 tokio::task::yield_now().await;
             }

@@ -20,7 +20,7 @@ mod fault;
 use std::sync::Arc;
 
 use keys::declared::Fit;
-use keys::{RowView, Type, Value, encode_key, encode_row, format_key};
+use keys::{RowView, Type, Value, append_key_value, append_row, encode_key, format_key};
 use txn::Bytes;
 
 use crate::generated::Generated;
@@ -39,6 +39,13 @@ pub const DEFAULT_BYTES_MAX: usize = 16 * 1024;
 
 /// How many indexes a table may have.
 pub const INDEXES_MAX: usize = 64;
+
+/// The bytes of a row.
+#[derive(Debug, Default)]
+pub(crate) struct Encoded {
+    pub(crate) key: Vec<u8>,
+    pub(crate) row: Vec<u8>,
+}
 
 /// The columns of a table, its primary key, and what else is known of it.
 #[derive(Clone, Debug)]
@@ -439,6 +446,13 @@ impl Schema {
 
     /// The key and row bytes of a row, its values in the order of the columns.
     pub fn encode(&self, row: &[Value]) -> Result<(Bytes, Bytes)> {
+        let mut encoded = Encoded::default();
+        self.encode_into(row, &mut encoded)?;
+        Ok((encoded.key.into(), encoded.row.into()))
+    }
+
+    /// The same, in place of a row that was encoded before.
+    pub(crate) fn encode_into(&self, row: &[Value], encoded: &mut Encoded) -> Result<()> {
         let Parts {
             columns,
             key,
@@ -457,12 +471,17 @@ impl Schema {
             }
         }
         let pick = |position: usize| row.get(position).unwrap_or(&Value::Null);
-        let key: Vec<&Value> = key.iter().map(|position| pick(*position)).collect();
+        encoded.key.clear();
+        for position in key {
+            append_key_value(&mut encoded.key, pick(*position))?;
+        }
         let rest: Vec<&Value> = slots
             .iter()
             .map(|slot| slot.column.map_or(&Value::Null, pick))
             .collect();
-        Ok((encode_key(&key)?.into(), encode_row(&rest)?.into()))
+        encoded.row.clear();
+        append_row(&mut encoded.row, &rest)?;
+        Ok(())
     }
 
     /// The inverse of [`Schema::encode`].

@@ -145,13 +145,13 @@ fn a_flipped_bit_in_an_old_record_of_the_journal_is_damage_and_nothing_is_cut() 
         engine.write(batch, Durability::Synced).unwrap();
     }
     drop(engine);
-    let bytes = fs::read(original.join("engine/0.jnl")).unwrap();
+    let bytes = fs::read(original.join("engine/1.jnl")).unwrap();
     let used = bytes.iter().rposition(|&byte| byte != 0).unwrap();
     let record = used / usize::try_from(ROWS).unwrap();
     for place in (record * 5)..(record * 8) {
         let damaged_copy = directory.path().join("copy");
         copy(&original, &damaged_copy);
-        let journal = damaged_copy.join("engine/0.jnl");
+        let journal = damaged_copy.join("engine/1.jnl");
         let mut bytes = bytes[..=used].to_vec();
         bytes[place] ^= 1 << (place % 8);
         fs::write(&journal, &bytes).unwrap();
@@ -183,7 +183,7 @@ fn damage_is_told_with_the_file_and_what_to_do() {
         engine.write(batch, Durability::Synced).unwrap();
     }
     drop(engine);
-    let journal = directory.path().join("engine/0.jnl");
+    let journal = directory.path().join("engine/1.jnl");
     let mut bytes = fs::read(&journal).unwrap();
     bytes[20] ^= 1;
     fs::write(&journal, bytes).unwrap();

@@ -66,6 +66,9 @@ fn a_crash_while_making_a_directory_is_made_good() {
     fs::remove_file(directory.path().join("engine.new/version")).unwrap();
     assert_eq!(open(directory.path()).unwrap().spaces().unwrap(), []);
     assert!(!directory.path().join("engine.new").exists());
+    // An engine is put in its place before it has a journal.
+    fs::remove_file(directory.path().join("engine/1.jnl")).unwrap();
+    assert_eq!(open(directory.path()).unwrap().spaces().unwrap(), []);
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn a_directory_in_use_is_locked_until_the_last_snapshot_is_gone() {
 
 #[test]
 fn a_directory_that_lost_a_part_is_damaged_and_left_alone() {
-    for part in ["version", "0.jnl", "keyspaces/0/current", "keyspaces/0"] {
+    for part in ["version", "1.jnl", "keyspaces/0/current", "keyspaces/0"] {
         let directory = tempfile::tempdir().unwrap();
         open(directory.path())
             .unwrap()

@@ -14,57 +14,32 @@
 
 use std::sync::Arc;
 
-use bytes::BytesMut;
 use partitions::TableId;
-use storage::{Durability, Pair};
+use storage::{Bytes, Durability};
 
 use crate::load::Rows;
 use crate::transaction::{Ready, Transaction};
 use crate::writes::check_key;
-use crate::{Committed, Error, Result};
-
-/// How much memory is asked for at a time.
-const CHUNK_BYTES: usize = 64 << 10;
-
-/// Memory for very many rows that live equally long: pieces of their own would take half as much
-/// again.
-#[derive(Debug, Default)]
-pub struct Chunks {
-    next: BytesMut,
-}
-
-impl Chunks {
-    /// A copy of a key and its row.
-    pub fn keep(&mut self, key: &[u8], row: &[u8]) -> Pair {
-        let length = key.len() + row.len();
-        if self.next.capacity() < length {
-            self.next = BytesMut::with_capacity(CHUNK_BYTES.max(length));
-        }
-        self.next.extend_from_slice(key);
-        let key = self.next.split().freeze();
-        self.next.extend_from_slice(row);
-        (key, self.next.split().freeze())
-    }
-}
+use crate::{Committed, Error, Pile, Result};
 
 impl Transaction {
     /// Inserts many new rows at once, in any order. An error names a row that is there already or
     /// comes twice. If they are better inserted one by one they are given back.
-    pub fn insert_bulk(&mut self, table: TableId, rows: Vec<Pair>) -> Result<Option<Vec<Pair>>> {
+    pub fn insert_bulk(&mut self, table: TableId, rows: Pile) -> Result<Option<Pile>> {
         let store = Arc::clone(self.view.store());
         if rows.len() < store.ingest_rows_min {
             return Ok(Some(rows));
         }
         rows.iter().try_for_each(|(key, _)| check_key(key))?;
         let rows = Arc::new(Rows::new(rows));
-        if let Some(key) = rows.twice().cloned() {
+        if let Some(key) = rows.twice().map(Bytes::copy_from_slice) {
             return Err(Error::RowTwice { table, key });
         }
         let taken = self.writes.takes_bulk(table, &rows) && store.look_ahead(table, &rows)?;
         let rows = Arc::unwrap_or_clone(rows);
         match taken {
             true => self.writes.add_bulk(table, rows).map(|()| None),
-            false => Ok(Some(rows.into_pairs())),
+            false => Ok(Some(rows.into_pile())),
         }
     }
 

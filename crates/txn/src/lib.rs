@@ -48,6 +48,7 @@ mod intent;
 mod load;
 mod pages;
 mod patch;
+mod pile;
 mod plan;
 mod queue;
 mod reader;
@@ -73,13 +74,13 @@ pub use partitions::{
 pub use storage::{Bytes, Direction, Durability, KeyRange};
 
 pub use across::{Fatality, Immortal, Step};
-pub use bulk::Chunks;
 pub use claims::Patience;
 pub use collect::Collected;
 pub use cuts::{Extent, Tile};
 pub use error::{Error, Result};
 pub use load::{LOAD_BYTES_MAX, LOAD_ROWS_MAX};
 pub use patch::Patching;
+pub use pile::Pile;
 pub use reader::Reader;
 pub use reshape::Cut;
 pub use scan::Scan;

@@ -56,7 +56,7 @@ use crate::store::Sequencer;
 use crate::turns::Turn;
 use crate::view::bytes_of;
 use crate::writes::check_key;
-use crate::{Committed, Error, Result, Store, Timestamp};
+use crate::{Committed, Error, Pile, Result, Store, Timestamp};
 
 use look::Looked;
 use pending::Pending;
@@ -118,8 +118,12 @@ impl Store {
     /// Loads new rows into a table, in any order, as one transaction: all of them durably, or none
     /// and an error that names a row that exists already or comes twice. Commits and reads go on
     /// meanwhile. The calling thread does all the work.
-    pub fn load(self: &Arc<Self>, table: TableId, rows: Vec<Pair>) -> Result<Committed> {
-        self.load_expecting(table, None, rows)
+    pub fn load(
+        self: &Arc<Self>,
+        table: TableId,
+        rows: impl IntoIterator<Item = Pair>,
+    ) -> Result<Committed> {
+        self.load_expecting(table, None, rows.into_iter().collect())
     }
 
     /// The same, unless the table has left this epoch when the rows are to appear.
@@ -127,7 +131,7 @@ impl Store {
         self: &Arc<Self>,
         table: TableId,
         epoch: u64,
-        rows: Vec<Pair>,
+        rows: Pile,
     ) -> Result<Committed> {
         self.load_expecting(table, Some(epoch), rows)
     }
@@ -136,7 +140,7 @@ impl Store {
         self: &Arc<Self>,
         table: TableId,
         epoch: Option<u64>,
-        rows: Vec<Pair>,
+        rows: Pile,
     ) -> Result<Committed> {
         let mut expected = Expected::default();
         if let Some(epoch) = epoch {
@@ -144,7 +148,7 @@ impl Store {
         }
         check_limits(&rows)?;
         let rows = Arc::new(Rows::new(rows));
-        if let Some(key) = rows.twice().cloned() {
+        if let Some(key) = rows.twice().map(Bytes::copy_from_slice) {
             return Err(Error::RowTwice { table, key });
         }
         for _ in 0..ATTEMPTS_MAX {
@@ -175,7 +179,7 @@ impl Store {
             return Ok(None);
         };
         let range = KeyRange {
-            lower: first.clone(),
+            lower: Bytes::copy_from_slice(first),
             upper: KeyRange::point(last).upper,
         };
         let engine = map.route(first).descriptor.engine;
@@ -251,11 +255,11 @@ impl Store {
                 txn.expect_epoch(table, epoch);
             }
             for (key, row) in rows.iter(0..rows.len()) {
-                if txn.get(table, key)?.is_some() {
-                    let key = key.clone();
+                let key = Bytes::copy_from_slice(key);
+                if txn.get(table, &key)?.is_some() {
                     return Err(Error::RowExists { table, key });
                 }
-                txn.put(table, key.clone(), row.clone())?;
+                txn.put(table, key, Bytes::copy_from_slice(row))?;
             }
             match txn.commit(Durability::Synced) {
                 Err(Error::Conflict { .. } | Error::TooOld { .. }) if again.next().is_some() => {}
@@ -402,7 +406,7 @@ impl Landing<'_> {
         {
             let pending = Pending {
                 table: self.load.table,
-                first: first.clone(),
+                first: Bytes::copy_from_slice(first),
                 operations: self.plan.batch.operations().to_vec(),
             };
             batch.put(META_SPACE, Pending::key(stamp), pending.encode());
@@ -490,7 +494,7 @@ fn warm(load: &Load, part: &Part, mut tell: impl FnMut(&Touch<'_>)) {
         let first = load.rows.get(begin);
         let touch = Touch {
             kind: AccessKind::Write,
-            key: first.map_or(&[], |(key, _)| key.as_ref()),
+            key: first.map_or(&[], |(key, _)| key),
             upper: None,
             rows: u64::try_from(rows.len()).unwrap_or(u64::MAX),
             bytes: load.rows.bytes(rows),
@@ -500,14 +504,13 @@ fn warm(load: &Load, part: &Part, mut tell: impl FnMut(&Touch<'_>)) {
     }
 }
 
-fn check_limits(rows: &[Pair]) -> Result<()> {
+fn check_limits(rows: &Pile) -> Result<()> {
     let check = |what, limit, size| match size > limit {
         true => Err(Error::LoadTooLarge { what, limit, size }),
         false => Ok(()),
     };
     check("rows", LOAD_ROWS_MAX, rows.len())?;
-    let bytes = rows.iter().map(|(key, row)| key.len() + row.len()).sum();
-    check("bytes", LOAD_BYTES_MAX, bytes)?;
+    check("bytes", LOAD_BYTES_MAX, rows.bytes())?;
     rows.iter().try_for_each(|(key, _)| check_key(key))
 }
 

@@ -67,7 +67,10 @@ impl Own {
     /// What is to become of a row, if this transaction does anything to it.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Edit> {
         let edit = self.edits.get(key).cloned();
-        edit.or_else(|| self.bulk.as_ref()?.find(key).cloned().map(Edit::Put))
+        edit.or_else(|| {
+            let row = self.bulk.as_ref()?.find(key)?;
+            Some(Edit::Put(Bytes::copy_from_slice(row)))
+        })
     }
 
     fn edits_in(&self, range: &KeyRange) -> impl Iterator<Item = (&Bytes, &Edit)> {
@@ -149,16 +152,17 @@ impl Writes {
         let own = Arc::make_mut(&mut self.tables).entry(table).or_default();
         if let Some(before) = &own.bulk {
             let mut keys = rows.iter(0..rows.len()).map(|(key, _)| key);
-            if let Some(key) = keys.find(|key| before.find(key).is_some()).cloned() {
+            if let Some(key) = keys.find(|key| before.find(key).is_some()) {
+                let key = Bytes::copy_from_slice(key);
                 return Err(Error::RowExists { table, key });
             }
         }
         let all = match own.bulk.take() {
             None => rows,
             Some(before) => {
-                let mut pairs = Arc::unwrap_or_clone(before).into_pairs();
-                pairs.extend(rows.into_pairs());
-                Rows::new(pairs)
+                let mut pile = Arc::unwrap_or_clone(before).into_pile();
+                pile.append(rows.into_pile());
+                Rows::new(pile)
             }
         };
         own.bulk = Some(Arc::new(all));
@@ -201,10 +205,11 @@ impl Writes {
         self.bulk_bytes = 0;
         for (table, bulk) in bulks {
             for (key, row) in bulk.iter(0..bulk.len()) {
-                check(table, key)?;
+                let key = Bytes::copy_from_slice(key);
+                check(table, &key)?;
                 let own = self.tables.get(&table);
-                if own.is_none_or(|own| !own.edits.contains_key(key)) {
-                    self.set(table, key.clone(), Edit::Put(row.clone()))?;
+                if own.is_none_or(|own| !own.edits.contains_key(&key)) {
+                    self.set(table, key, Edit::Put(Bytes::copy_from_slice(row)))?;
                 }
             }
         }
@@ -283,7 +288,10 @@ pub(crate) fn writes_in(tables: &Tables, table: TableId, range: &KeyRange) -> Ve
         }
         match edits.next_if(|(edited, _)| *edited == key) {
             Some(edit) => push(edit),
-            None => push((key, &Edit::Put(row.clone()))),
+            None => {
+                let edit = Edit::Put(Bytes::copy_from_slice(row));
+                push((&Bytes::copy_from_slice(key), &edit));
+            }
         }
     }
     edits.for_each(push);
@@ -295,7 +303,7 @@ fn cost(key: &Bytes, edit: &Edit) -> usize {
 }
 
 /// An error unless engines store such a key.
-pub(crate) fn check_key(key: &Bytes) -> Result<()> {
+pub(crate) fn check_key(key: &[u8]) -> Result<()> {
     let size = key.len();
     match size {
         1..=KEY_BYTES_MAX => Ok(()),

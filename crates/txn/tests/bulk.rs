@@ -115,7 +115,9 @@ fn check_counters(store: &Store) {
 
 /// Whether a transaction had nothing to give back, and so has the rows in bulk.
 fn takes(txn: &mut Transaction, keys: &[&str]) -> bool {
-    txn.insert_bulk(BIG, pairs(keys)).unwrap().is_none()
+    txn.insert_bulk(BIG, pairs(keys).into_iter().collect())
+        .unwrap()
+        .is_none()
 }
 
 #[test]
@@ -145,18 +147,24 @@ fn what_is_there_or_comes_twice_is_refused() {
     let store = ground.open_new();
     set(&store, BIG, "b");
     let mut txn = store.begin();
-    let error = txn.insert_bulk(BIG, pairs(&["a", "b", "c"])).unwrap_err();
+    let error = txn
+        .insert_bulk(BIG, pairs(&["a", "b", "c"]).into_iter().collect())
+        .unwrap_err();
     assert!(
         matches!(&error, Error::RowExists { key, .. } if *key == "b"),
         "{error}"
     );
-    let error = txn.insert_bulk(BIG, pairs(&["a", "c", "a"])).unwrap_err();
+    let error = txn
+        .insert_bulk(BIG, pairs(&["a", "c", "a"]).into_iter().collect())
+        .unwrap_err();
     assert!(
         matches!(&error, Error::RowTwice { key, .. } if *key == "a"),
         "{error}"
     );
     assert!(takes(&mut txn, &["d", "e", "f"]));
-    let error = txn.insert_bulk(BIG, pairs(&["g", "h", "e"])).unwrap_err();
+    let error = txn
+        .insert_bulk(BIG, pairs(&["g", "h", "e"]).into_iter().collect())
+        .unwrap_err();
     assert!(
         matches!(&error, Error::RowExists { key, .. } if *key == "e"),
         "{error}"

@@ -283,7 +283,7 @@ fn loads_from_many_threads_are_seen_whole() {
                     let name =
                         |row| format!("{} {thread} {load}", if row % 2 == 0 { "k" } else { "n" });
                     let rows = (0..LOADED).map(|row| pair(&format!("{} {row}", name(row))));
-                    store.load(TABLE, rows.collect()).unwrap();
+                    store.load(TABLE, rows).unwrap();
                     set(store, &format!("beside {thread} {load}"));
                 }
                 done.fetch_add(1, Ordering::SeqCst);

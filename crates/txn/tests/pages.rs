@@ -180,7 +180,7 @@ impl Pair {
         let pairs = missing
             .iter()
             .map(|number| (key(*number), row(self.written)));
-        self.store.load(TABLE, pairs.collect()).unwrap();
+        self.store.load(TABLE, pairs).unwrap();
         self.model
             .extend(missing.iter().map(|number| (*number, self.written)));
     }

@@ -58,14 +58,17 @@ const TRAILER: &[u8] = b"FJL\x03";
 /// The caller holds the lock of the directory.
 pub(super) fn check(engine: &Path) -> Result<()> {
     let mut journals = find_journals(engine)?;
-    let Some(active) = journals.pop() else {
+    let Some((_, active)) = journals.pop() else {
+        if !has_spaces(engine)? {
+            return Ok(());
+        }
         let detail = "its journal is missing".into();
         return Err(Error::Damaged {
             path: engine.to_path_buf(),
             detail,
         });
     };
-    for sealed in journals {
+    for (_, sealed) in journals {
         if let Verdict::Torn { at } | Verdict::Damaged { at } = inspect(&read_journal(&sealed)?) {
             return Err(damaged(sealed, at));
         }
@@ -84,7 +87,36 @@ fn damaged(path: PathBuf, at: usize) -> Error {
     }
 }
 
-fn find_journals(engine: &Path) -> Result<Vec<PathBuf>> {
+/// Removes the journal of an engine that nothing was written to.
+///
+/// fjall appends to a journal that it finds, and makes one ahead of its records only when it finds
+/// none. An engine without spaces is whole without a journal.
+pub(super) fn remove_empty(engine: &Path) -> Result<()> {
+    for (_, path) in find_journals(engine)? {
+        fs::remove_file(&path).map_err(|error| translate_io("remove", &path, error))?;
+    }
+    Ok(())
+}
+
+/// The number of the newest journal, and where it lies.
+pub(super) fn newest(engine: &Path) -> Result<Option<(u64, PathBuf)>> {
+    Ok(find_journals(engine)?.pop())
+}
+
+/// Whether there is any space beside fjall's own, in which it keeps their names.
+fn has_spaces(engine: &Path) -> Result<bool> {
+    let folder = engine.join("keyspaces");
+    let entries = fs::read_dir(&folder).map_err(|error| translate_io("list", &folder, error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| translate_io("list", &folder, error))?;
+        if entry.file_name() != "0" {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn find_journals(engine: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut journals: Vec<(u64, PathBuf)> = Vec::new();
     for entry in fs::read_dir(engine).map_err(|error| translate_io("list", engine, error))? {
         let path = entry
@@ -106,7 +138,7 @@ fn find_journals(engine: &Path) -> Result<Vec<PathBuf>> {
         journals.push((number, path));
     }
     journals.sort();
-    Ok(journals.into_iter().map(|(_, path)| path).collect())
+    Ok(journals)
 }
 
 /// The content of a journal without the zeros at its end, which are never in memory.

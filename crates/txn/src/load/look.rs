@@ -42,14 +42,14 @@ impl Store {
             }
         }
         let mut tombstones = Vec::new();
-        let mut meet =
-            |key: &Bytes, bytes: Bytes| match Version::decode(load.table, key, bytes)?.row {
-                Some(_) => Err(exists(load, key)),
-                None => {
-                    tombstones.push(key.clone());
-                    Ok(())
-                }
-            };
+        let mut meet = |key: &[u8], bytes: Bytes| match Version::decode(load.table, key, bytes)?.row
+        {
+            Some(_) => Err(exists(load, key)),
+            None => {
+                tombstones.push(Bytes::copy_from_slice(key));
+                Ok(())
+            }
+        };
         let snapshot = load.slot.snapshot()?;
         let space = table_space(load.table);
         let stored = snapshot.scan(space, &load.range, Direction::Ascending)?;
@@ -71,7 +71,7 @@ impl Store {
             }
             next = skip(rows, next, &key);
             match rows.get(next) {
-                Some((row, _)) if *row == key => meet(&key, bytes)?,
+                Some((row, _)) if row == key => meet(&key, bytes)?,
                 Some(_) => {}
                 None => break,
             }
@@ -150,7 +150,7 @@ impl Store {
 
 /// The first row at or after `key`, from `next` on. It is mostly near.
 fn skip(rows: &Rows, next: usize, key: &[u8]) -> usize {
-    let below = |place| rows.get(place).is_some_and(|(row, _)| row.as_ref() < key);
+    let below = |place| rows.get(place).is_some_and(|(row, _)| row < key);
     let mut step = 1;
     while below(next + step) {
         step *= 2;
@@ -158,9 +158,9 @@ fn skip(rows: &Rows, next: usize, key: &[u8]) -> usize {
     rows.count_below(key, next..rows.len().min(next + step))
 }
 
-fn exists(load: &Load, key: &Bytes) -> Error {
+fn exists(load: &Load, key: &[u8]) -> Error {
     Error::RowExists {
         table: load.table,
-        key: key.clone(),
+        key: Bytes::copy_from_slice(key),
     }
 }

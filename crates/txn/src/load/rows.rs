@@ -1,8 +1,7 @@
 //! The rows of a load, in the order of their keys.
 //!
-//! Rows come in any order, each in a piece of memory of its own. They stay where they are: what is
-//! sorted is a list of small numbers, of each key the eight bytes behind those that all keys share,
-//! and the row's place.
+//! Rows come in any order and stay where they are in their pile: what is sorted is a list of small
+//! numbers, of each key the eight bytes behind those that all keys share, and the row's place.
 //!
 //! ```text
 //!   place  key                                              order
@@ -12,17 +11,16 @@
 //! ```
 //!
 //! The keys themselves are compared only where those bytes are equal. Rows that come in order, as
-//! from a dump, are found to be so in one pass. Freeing a million pieces of memory in another order
-//! than they were made costs more than sorting them; that is the other reason to leave them.
+//! from a dump, are found to be so in one pass.
 
 use std::ops::Range;
 
 use bytes::BytesMut;
-use storage::{Bytes, KeyRange, Pair};
+use storage::{KeyRange, Pair};
 
-use crate::Timestamp;
 use crate::version::Version;
 use crate::view::bytes_of;
+use crate::{Pile, Timestamp};
 
 /// How many bytes of each key are compared by themselves.
 const HEAD_BYTES: usize = 8;
@@ -36,66 +34,67 @@ const FETCHED_ROWS: usize = 32;
 /// Rows in ascending order of their keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
-    pairs: Vec<Pair>,
+    pile: Pile,
     /// The places of the rows in the order of their keys, unless they lie in that order.
     order: Option<Vec<u32>>,
-    twice: Option<Bytes>,
+    /// Two of the places with the same key.
+    twice: Option<u32>,
 }
 
 impl Rows {
     /// Sorts fewer than 2^32 rows.
-    pub(crate) fn new(pairs: Vec<Pair>) -> Self {
-        if pairs.is_sorted_by(|(one, _), (two, _)| one < two) {
+    pub(crate) fn new(pile: Pile) -> Self {
+        if pile.iter().is_sorted_by(|(one, _), (two, _)| one < two) {
             return Self {
-                pairs,
+                pile,
                 order: None,
                 twice: None,
             };
         }
-        let shared = shared_bytes(&pairs);
-        let heads = pairs.iter().map(|(key, _)| head(key, shared));
+        let shared = shared_bytes(&pile);
+        let heads = pile.iter().map(|(key, _)| head(key, shared));
         let mut order: Vec<(u64, u32)> = heads.zip(0..).collect();
-        assert_eq!(order.len(), pairs.len(), "there are too many rows");
-        let key = |place: u32| at(&pairs, place).map(|(key, _)| key);
+        assert_eq!(order.len(), pile.len(), "there are too many rows");
+        let key = |place: u32| at(&pile, place).map(|(key, _)| key);
         order.sort_unstable_by(|(head, place), (other_head, other)| {
             let by_head = head.cmp(other_head);
             by_head.then_with(|| key(*place).cmp(&key(*other)))
         });
         let twice = order.windows(2).find_map(|pair| match pair {
-            [(head, place), (same, other)] if head == same => {
-                key(*place).filter(|one| Some(*one) == key(*other)).cloned()
+            [(head, place), (same, other)] if head == same && key(*place) == key(*other) => {
+                Some(*place)
             }
             _ => None,
         });
         let order = order.into_iter().map(|(_, place)| place).collect();
         Self {
-            pairs,
+            pile,
             order: Some(order),
             twice,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.pairs.len()
+        self.pile.len()
     }
 
-    pub(crate) fn first(&self) -> Option<&Pair> {
+    pub(crate) fn first(&self) -> Option<(&[u8], &[u8])> {
         self.get(0)
     }
 
-    pub(crate) fn last(&self) -> Option<&Pair> {
+    pub(crate) fn last(&self) -> Option<(&[u8], &[u8])> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&Pair> {
+    pub(crate) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         match &self.order {
-            None => self.pairs.get(index),
-            Some(order) => at(&self.pairs, *order.get(index)?),
+            None => self.pile.get(index),
+            Some(order) => at(&self.pile, *order.get(index)?),
         }
     }
 
     /// The rows of a range of indexes, in the order of their keys.
-    pub(crate) fn iter(&self, range: Range<usize>) -> impl Iterator<Item = &Pair> {
+    pub(crate) fn iter(&self, range: Range<usize>) -> impl Iterator<Item = (&[u8], &[u8])> {
         range.map_while(|index| self.get(index))
     }
 
@@ -105,7 +104,7 @@ impl Rows {
         while start < end {
             let middle = start.midpoint(end);
             match self.get(middle) {
-                Some((one, _)) if one.as_ref() < key => start = middle + 1,
+                Some((one, _)) if one < key => start = middle + 1,
                 _ => end = middle,
             }
         }
@@ -113,14 +112,14 @@ impl Rows {
     }
 
     /// The row under a key.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<&Bytes> {
+    pub(crate) fn find(&self, key: &[u8]) -> Option<&[u8]> {
         let place = self.count_below(key, 0..self.len());
-        let found = self.get(place).filter(|(one, _)| one == key);
+        let found = self.get(place).filter(|(one, _)| *one == key);
         found.map(|(_, row)| row)
     }
 
     /// The rows in a range, in the order of their keys.
-    pub(crate) fn within(&self, range: &KeyRange) -> impl Iterator<Item = &Pair> {
+    pub(crate) fn within(&self, range: &KeyRange) -> impl Iterator<Item = (&[u8], &[u8])> {
         let end = match &range.upper {
             Some(upper) => self.count_below(upper, 0..self.len()),
             None => self.len(),
@@ -129,19 +128,19 @@ impl Rows {
     }
 
     /// The rows as they came.
-    pub(crate) fn into_pairs(self) -> Vec<Pair> {
-        self.pairs
+    pub(crate) fn into_pile(self) -> Pile {
+        self.pile
     }
 
     /// A key that two rows share.
-    pub(crate) fn twice(&self) -> Option<&Bytes> {
-        self.twice.as_ref()
+    pub(crate) fn twice(&self) -> Option<&[u8]> {
+        let (key, _) = at(&self.pile, self.twice?)?;
+        Some(key)
     }
 
     /// The bytes of all keys and rows.
     pub(crate) fn pair_bytes(&self) -> usize {
-        let pairs = self.pairs.iter();
-        pairs.map(|(key, row)| key.len() + row.len()).sum()
+        self.pile.bytes()
     }
 
     /// What rows count for in bytes.
@@ -175,7 +174,7 @@ impl Rows {
             return usize::MAX;
         }
         let end = next + FETCHED_ROWS;
-        let ends = |bytes: &Bytes| bytes.first().zip(bytes.last()).map_or(0, |(a, b)| a ^ b);
+        let ends = |bytes: &[u8]| bytes.first().zip(bytes.last()).map_or(0, |(a, b)| a ^ b);
         let rows = self.iter(next..end);
         let bytes = rows.fold(0, |bytes, (key, row)| bytes ^ ends(key) ^ ends(row));
         std::hint::black_box(bytes);
@@ -183,16 +182,16 @@ impl Rows {
     }
 }
 
-fn at(pairs: &[Pair], place: u32) -> Option<&Pair> {
-    pairs.get(usize::try_from(place).ok()?)
+fn at(pile: &Pile, place: u32) -> Option<(&[u8], &[u8])> {
+    pile.get(usize::try_from(place).ok()?)
 }
 
 /// How many leading bytes all keys have in common.
-fn shared_bytes(pairs: &[Pair]) -> usize {
-    let Some(((first, _), rest)) = pairs.split_first() else {
+fn shared_bytes(pile: &Pile) -> usize {
+    let Some((first, _)) = pile.get(0) else {
         return 0;
     };
-    rest.iter().fold(first.len(), |shared, (key, _)| {
+    pile.iter().fold(first.len(), |shared, (key, _)| {
         let same = first.iter().zip(key).take(shared);
         same.take_while(|(one, two)| one == two).count()
     })
@@ -212,8 +211,13 @@ fn head(key: &[u8], shared: usize) -> u64 {
 mod tests {
     use partitions::TableId;
     use proptest::prelude::*;
+    use storage::Bytes;
 
     use super::*;
+
+    fn owned((key, row): (&[u8], &[u8])) -> Pair {
+        (Bytes::copy_from_slice(key), Bytes::copy_from_slice(row))
+    }
 
     proptest! {
         #[test]
@@ -229,8 +233,9 @@ mod tests {
                     (Bytes::from(key), Bytes::copy_from_slice(&number.to_be_bytes()))
                 })
                 .collect();
-            let rows = Rows::new(pairs.clone());
-            let mut sorted: Vec<Pair> = rows.iter(0..rows.len()).cloned().collect();
+            let rows = Rows::new(pairs.iter().cloned().collect());
+            let all = rows.iter(0..rows.len());
+            let mut sorted: Vec<Pair> = all.map(owned).collect();
             prop_assert!(sorted.is_sorted_by(|(one, _), (two, _)| one <= two));
             let mut expected = pairs;
             expected.sort();
@@ -252,7 +257,7 @@ mod tests {
             let pairs: Vec<Pair> = pairs
                 .map(|(key, row)| (Bytes::copy_from_slice(&key), row.into()))
                 .collect();
-            let rows = Rows::new(pairs.clone());
+            let rows = Rows::new(pairs.iter().cloned().collect());
             let versions: Vec<Pair> = rows.versions(Timestamp(7)).collect();
             for ((key, bytes), (expected, row)) in versions.iter().zip(pairs.iter().rev()) {
                 prop_assert_eq!(key, expected);

@@ -215,7 +215,7 @@ impl Stage {
     fn load(&self, pairs: &[&str]) -> Result<Vec<String>, Failure> {
         let pairs = pairs.iter().filter_map(|pair| pair.split_once('='));
         let rows = pairs.map(|(name, value)| (key(name), Bytes::copy_from_slice(value.as_bytes())));
-        let committed = self.store().load(TABLE, rows.collect())?;
+        let committed = self.store().load(TABLE, rows)?;
         let (at, partitions) = (committed.at, committed.partitions.len());
         Ok(vec![format!("loaded {at} into {partitions} partitions")])
     }
