@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use keys::{Value, format_key};
-use txn::{Bytes, Direction, Durability, KeyRange, Store, TableId, Timestamp};
+use txn::{Bytes, Direction, KeyRange, Pile, Store, TableId, Timestamp};
 
 use super::{Change, Table};
 use crate::record::{self, Record};
+use crate::schema::Encoded;
 use crate::{Error, Result, Schema};
 
-/// How many rows are written at a time when a table is rewritten.
-const CHUNK_ROWS: usize = 4096;
+/// How much memory rows may take on their way when a table is rewritten.
+const PILE_BYTES_MAX: usize = 64 << 20;
 
 /// A table that waits to take the place of another.
 struct Successor {
@@ -130,26 +131,33 @@ fn fill(
     to: &Table,
     convert: impl Fn(Vec<Value>) -> Vec<Value>,
 ) -> Result<()> {
-    let mut rows = store
+    let mut pile = Pile::default();
+    let mut encoded = Encoded::default();
+    for pair in store
         .view()
         .scan(from.id, &KeyRange::all(), Direction::Ascending)?
-        .peekable();
-    while rows.peek().is_some() {
-        let mut transaction = store.begin();
-        for pair in rows.by_ref().take(CHUNK_ROWS) {
-            let (key, row) = pair?;
-            let values = convert(from.schema.decode(&key, &row)?);
-            let (key, row) = to.schema.encode(&values)?;
-            if transaction.get(to.id, &key)?.is_some() {
-                return Err(Error::RowExists {
-                    table: to.schema.name().to_owned(),
-                    key: format_key(&key),
-                    detail: to.schema.taken(&key),
-                });
-            }
-            transaction.put(to.id, key, row)?;
+    {
+        let (key, row) = pair?;
+        let values = convert(from.schema.decode(&key, &row)?);
+        to.schema.encode_into(&values, &mut encoded)?;
+        pile.push(&encoded.key, &encoded.row);
+        if pile.memory() > PILE_BYTES_MAX {
+            load(store, to, std::mem::take(&mut pile))?;
         }
-        transaction.commit(Durability::Buffered)?;
     }
+    load(store, to, pile)?;
     Ok(store.sync()?)
+}
+
+fn load(store: &Arc<Store>, to: &Table, rows: Pile) -> Result<()> {
+    match store.load_in_epoch(to.id, to.epoch, rows) {
+        Err(txn::Error::RowExists { key, .. } | txn::Error::RowTwice { key, .. }) => {
+            Err(Error::RowExists {
+                table: to.schema.name().to_owned(),
+                key: format_key(&key),
+                detail: to.schema.taken(&key),
+            })
+        }
+        outcome => outcome.map(|_| ()).map_err(Error::from),
+    }
 }
