@@ -229,6 +229,15 @@ impl Schema {
         }
     }
 
+    /// Whether the key is ours alone, and drawn at random for each new row.
+    pub(crate) fn draws_key(&self) -> bool {
+        let [position] = self.key_positions() else {
+            return false;
+        };
+        let column = self.columns().get(*position);
+        column.is_some_and(|one| one.hidden && one.kind == Type::Uuid)
+    }
+
     /// Whether a row can be written over another without a look at that one.
     pub fn writes_unseen(&self) -> bool {
         self.parts.indexes.is_empty() && !self.moves()

@@ -54,6 +54,8 @@ impl Slot {
         opened: Timestamp,
         pages: Pages,
     ) -> Self {
+        // What changed in an earlier life is not known here.
+        pages.fresh.all_changed(opened);
         Self {
             id,
             engine,
@@ -281,10 +283,13 @@ impl Engines {
         id: EngineId,
         engine: Arc<dyn Engine>,
         sources: &[Arc<Slot>],
+        now: Timestamp,
     ) {
         let opened = sources.iter().map(|slot| slot.opened).max();
         let slot = Slot::new(id, engine, 1, opened.unwrap_or_default(), self.pages());
         slot.spill(sources.iter().map(|slot| slot.spilled()).sum());
+        // Nor what changed in the engines that it was copied from.
+        slot.pages.fresh.all_changed(now);
         self.put(&Arc::new(slot));
     }
 

@@ -479,7 +479,10 @@ impl Landing<'_> {
 
     /// Remembers for older snapshots what changed.
     fn record(&mut self) {
-        let Load { table, range, .. } = self.load;
+        let Load {
+            table, range, slot, ..
+        } = self.load;
+        slot.pages.fresh.all_changed(self.at);
         let recent = &mut self.sequencer.recent;
         recent.record_load(*table, range.clone(), self.at);
         recent.record_all(Some(std::mem::take(&mut self.changed)));

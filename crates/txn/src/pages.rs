@@ -20,11 +20,14 @@
 //! that gathers a page notes the table's epoch before it opens the engine, and each change moves the
 //! epoch: a page that was gathered while something changed is thrown away.
 //!
+//! Single rows that were written lately are at hand besides ([`Fresh`]).
+//!
 //! Pages belong to an engine in one of its lives, and go with it. Together they are held to a number
 //! of bytes ([`Budget`]); those that nobody used since the last look go first. Tables that are hot for
 //! gets come in by themselves ([`crate::warm`]).
 
 mod budget;
+mod fresh;
 mod page;
 mod touched;
 
@@ -39,6 +42,7 @@ use partitions::TableId;
 use storage::{Bytes, KeyRange};
 
 pub(crate) use budget::Budget;
+pub(crate) use fresh::Fresh;
 pub(crate) use page::{Gathered, Page};
 pub(crate) use touched::Touched;
 
@@ -52,6 +56,8 @@ pub(crate) const PAGES_BYTES_MAX: usize = 160 << 20;
 pub(crate) struct Pages {
     budget: Arc<Budget>,
     tables: RwLock<HashMap<TableId, Arc<TablePages>>>,
+    /// Single rows that were written lately.
+    pub(crate) fresh: Fresh,
 }
 
 /// The pages of one table in one engine.
@@ -76,6 +82,7 @@ impl Pages {
         Self {
             budget,
             tables: RwLock::default(),
+            fresh: Fresh::default(),
         }
     }
 

@@ -16,6 +16,9 @@ use crate::reads::Found;
 use crate::version::{Replaced, Version};
 use crate::view::bytes_of;
 
+/// With more rows than this nobody will soon ask for one of them.
+const FRESH_ROWS_MAX: usize = 1024;
+
 /// One row to be written, and the version that it replaces.
 #[derive(Debug)]
 pub(crate) struct Change {
@@ -32,8 +35,11 @@ pub(crate) struct Plan {
     pub(crate) batch: Batch,
     partitions: BTreeMap<PartitionId, (Arc<Partition>, Delta)>,
     touched: Touched,
+    /// The new versions, unless they are too many.
+    fresh: Vec<(TableId, Bytes, Version)>,
     graves: Vec<Grave>,
     first: Option<Timestamp>,
+    last: Timestamp,
 }
 
 /// The write did not go through: the engine is down, and may or may not hold it.
@@ -49,8 +55,10 @@ impl Plan {
             batch: Batch::new(),
             partitions: BTreeMap::new(),
             touched: Touched::default(),
+            fresh: Vec::new(),
             graves: Vec::new(),
             first: None,
+            last: Timestamp::default(),
         }
     }
 
@@ -96,8 +104,13 @@ impl Plan {
             );
         }
         self.touched.add(table, &key);
-        self.batch
-            .put(table_space(table), key, Version { at, row }.encode());
+        let version = Version { at, row };
+        let bytes = version.encode();
+        if self.fresh.len() <= FRESH_ROWS_MAX {
+            self.fresh.push((table, key.clone(), version));
+        }
+        self.last = at;
+        self.batch.put(table_space(table), key, bytes);
     }
 
     /// Adds what rows that come another way change in the counters of a partition.
@@ -146,6 +159,14 @@ impl Plan {
         }
         let written = self.slot.engine.write(self.batch, durability);
         self.slot.pages.changed(&self.touched);
+        let fresh = &self.slot.pages.fresh;
+        if self.fresh.len() > FRESH_ROWS_MAX {
+            fresh.all_changed(self.last);
+        } else {
+            for (table, key, version) in &self.fresh {
+                fresh.put(*table, key, version, written.is_ok());
+            }
+        }
         if let Err(error) = written {
             let cause = error.to_string();
             self.slot.fail(self.first.unwrap_or_default(), &cause);

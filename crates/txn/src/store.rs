@@ -338,8 +338,9 @@ impl Store {
         for partition in partitions {
             let engine = partition.descriptor.engine;
             if self.engines.get(engine).is_err() {
-                self.engines
-                    .install_copy(engine, self.placement.open(engine)?, sources);
+                let opened = self.placement.open(engine)?;
+                let now = self.active.watermark();
+                self.engines.install_copy(engine, opened, sources, now);
             }
         }
         Ok(())

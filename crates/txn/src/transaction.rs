@@ -74,6 +74,12 @@ impl Transaction {
         self.reader().get(table, key)
     }
 
+    /// Says that there is no row under `key` without looking, because it was drawn at random from very
+    /// many. As after a read that found none, it is an [`Error::Conflict`] if one comes meanwhile.
+    pub fn assume_absent(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        self.view.assume_absent(table, key)
+    }
+
     /// The rows of a range in key order, or in reverse, as [`Transaction::get`] would find them.
     /// Writes that follow do not show in a scan that has begun.
     pub fn scan(&self, table: TableId, range: &KeyRange, direction: Direction) -> Result<Scan> {

@@ -152,6 +152,16 @@ impl View {
         Ok(row)
     }
 
+    /// Tracks a read that found nothing, without reading.
+    pub(crate) fn assume_absent(&self, table: TableId, key: &[u8]) -> Result<()> {
+        match &mut self.state.lock().tracking {
+            Tracking::Off => {}
+            Tracking::On(reads) => reads.point(table, key, None),
+            Tracking::Ended => return Err(Error::Ended),
+        }
+        Ok(())
+    }
+
     /// Reads a row that is about to be changed. If it was changed after the snapshot, the snapshot
     /// moves forward to see that; an error if something else that was read changed too.
     pub(crate) fn catch_up(this: &mut Arc<Self>, table: TableId, key: &[u8]) -> Result<()> {
@@ -223,6 +233,10 @@ impl View {
     /// An error if a row is no longer what a read of it answered with.
     fn check_current(&self, table: TableId, key: &[u8], found: &Found) -> Result<()> {
         let (_, slot) = self.locate(table, key)?;
+        let seen = found.as_ref().is_none_or(|found| found.at <= self.at());
+        if seen && slot.pages.fresh.changed(table, key) <= self.at() {
+            return Ok(());
+        }
         let newest = self.store.newest_version(&slot, table, key)?;
         let current = match (found, &newest) {
             // A read that found something newer than the snapshot answered with what was before.
@@ -416,6 +430,9 @@ impl Drop for View {
 impl Store {
     /// The newest version of a row, whatever the snapshot.
     pub(crate) fn newest_version(&self, slot: &Slot, table: TableId, key: &[u8]) -> Result<Found> {
+        if let Some(version) = slot.pages.fresh.get(table, key) {
+            return Ok(Some(version));
+        }
         let known = slot.pages.of(table).and_then(|pages| pages.get(key));
         let version = match known {
             Some(version) => version,

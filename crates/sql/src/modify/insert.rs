@@ -12,6 +12,7 @@ use super::change::{new_value, refuse_always};
 use super::conflict::Conflict;
 use super::patch::Blind;
 use super::returning::{Returning, Written};
+use super::rows::insert_drawn;
 use super::{delete_row, find_row, insert_row, replace_row};
 use crate::default::{default_scalar, is_default};
 use crate::execute::Answer;
@@ -389,6 +390,8 @@ impl InsertPlan {
             table.schema().fit(&mut row)?;
             table.schema().generate(&mut row, &conflict.assigned())?;
             replace_row(transaction, table, Some(&old), &row)?;
+        } else if table.schema().draws_key() {
+            insert_drawn(transaction, table, &row)?;
         } else {
             insert_row(transaction, table, &row)?;
         }

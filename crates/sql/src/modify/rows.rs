@@ -14,6 +14,19 @@ pub fn insert_row(transaction: &mut Transaction, table: &Table, row: &[Value]) -
     Ok(())
 }
 
+/// The same for a row whose key was drawn at random for it, so that there is none.
+pub(crate) fn insert_drawn(
+    transaction: &mut Transaction,
+    table: &Table,
+    row: &[Value],
+) -> Result<()> {
+    let (key, bytes) = table.schema().encode(row)?;
+    transaction.assume_absent(table.id(), &key)?;
+    index::maintain(transaction, table, None, Some(row))?;
+    transaction.put(table.id(), key, bytes)?;
+    Ok(())
+}
+
 /// The same for a row that is encoded already.
 pub(crate) fn insert_encoded(
     transaction: &mut Transaction,
