@@ -153,6 +153,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::Name { .. }
         | sql::Error::Parameter { .. }
         | sql::Error::Unsupported { .. }
+        | sql::Error::NeedsNewTable { .. }
         | sql::Error::Syntax(_)
         | sql::Error::DivisionByZero
         | sql::Error::CopyTooLarge { .. }

@@ -155,7 +155,9 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         | sql::Error::Unbound { .. } => "42P02",
         sql::Error::Name { .. } => "42601",
         sql::Error::Parameter { .. } => "22023",
-        sql::Error::Unsupported { .. } | sql::Error::Changed => "0A000",
+        sql::Error::Unsupported { .. } | sql::Error::NeedsNewTable { .. } | sql::Error::Changed => {
+            "0A000"
+        }
         sql::Error::NoSuchConstraint { .. } => "42P10",
         sql::Error::CopyTooLarge { .. } | sql::Error::TooManyTaken { .. } => "54000",
         sql::Error::Syntax(syntax::Error::TooLong { .. }) => "54000",

@@ -137,6 +137,50 @@ proptest! {
     }
 }
 
+/// Texts that begin alike for longer than a glance tells, with bytes that keys must escape.
+fn text() -> impl Strategy<Value = String> {
+    let tail = proptest::collection::vec(prop_oneof![Just('\u{1}'), Just('b'), Just('é')], 0..5);
+    (0_usize..25, tail).prop_map(|(same, tail)| {
+        let mut text = "a".repeat(same);
+        text.extend(tail);
+        text
+    })
+}
+
+async fn same_order(texts: Vec<String>, buckets: usize) {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    let session = &mut session;
+    let hash = format!(" USING HASH WITH (bucket_count = {buckets})");
+    for (table, hash) in [("plain", ""), ("bucketed", hash.as_str())] {
+        let create = format!("CREATE TABLE {table} (t Utf8 NOT NULL, PRIMARY KEY (t){hash})");
+        rows(session, &create, &[]).await;
+        let upsert = format!("UPSERT INTO {table} (t) VALUES ($1)");
+        for text in &texts {
+            rows(session, &upsert, &[Value::Utf8(text.as_str().into())]).await;
+        }
+    }
+    for way in ["", " DESC"] {
+        for fast in ["on", "off"] {
+            rows(session, &format!("SET enable_fast_path = {fast}"), &[]).await;
+            let read = |table| format!("SELECT t FROM {table} WHERE t >= '' ORDER BY t{way}");
+            let expected = rows(session, &read("plain"), &[]).await;
+            assert_eq!(rows(session, &read("bucketed"), &[]).await, expected);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_number_of_buckets_merges_into_the_order_of_the_key(
+        texts in proptest::collection::vec(text(), 0..60),
+        buckets in 2_usize..20,
+    ) {
+        run(same_order(texts, buckets));
+    }
+}
+
 #[test]
 fn parameters_lead_to_the_place_of_a_generated_key() {
     run(async {
@@ -169,7 +213,7 @@ fn parameters_lead_to_the_place_of_a_generated_key() {
 }
 
 #[test]
-fn a_merge_with_a_limit_reads_a_few_rows_of_each_bucket() {
+fn a_merge_with_a_limit_reads_at_most_one_row_ahead_of_each_bucket() {
     run(async {
         let database = Arc::new(Database::memory().unwrap());
         let mut session = Session::new(Arc::clone(&database));
@@ -185,7 +229,8 @@ fn a_merge_with_a_limit_reads_a_few_rows_of_each_bucket() {
         let expected: Vec<Vec<Value>> = (100..110).map(|a| vec![Value::Int64(a)]).collect();
         assert_eq!(found, expected);
         let read = rows_read(session).await - before;
-        assert!((10..=10 + 2 * 5).contains(&read), "{read} rows were read");
+        // One of the five buckets stands on the last row that was asked for.
+        assert!((10..=10 + 4).contains(&read), "{read} rows were read");
     });
 }
 

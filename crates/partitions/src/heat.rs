@@ -47,7 +47,8 @@ pub struct HeatTotals {
     pub read_bytes: u64,
     /// Bytes of keys and values written.
     pub written_bytes: u64,
-    /// Nanoseconds spent on the partition, over all threads.
+    /// Nanoseconds spent on the partition, over all threads: reading, and committing without the
+    /// wait for the disk.
     pub busy_ns: u64,
     /// Transactions that touched this partition and no other.
     pub single_partition_txns: u64,

@@ -4,6 +4,7 @@
 //! Both only look. Numbers are gathered when they are asked for, and cost nothing until then.
 
 mod exposition;
+mod places;
 
 use std::future::Future;
 use std::io;
@@ -15,8 +16,12 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::Listener as _;
 use db::Database;
 use tokio::net::TcpListener;
+
+pub use places::Limits;
+use places::Places;
 
 use crate::{Error, Result};
 
@@ -26,24 +31,25 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// A server of HTTP that is ready to accept.
 #[derive(Debug)]
 pub struct HttpListener {
-    socket: TcpListener,
+    places: Places,
     database: Arc<Database>,
 }
 
 impl HttpListener {
-    /// Listens on an address.
-    pub async fn bind(address: &str, database: Arc<Database>) -> Result<Self> {
+    /// Listens on an address, for clients within these limits.
+    pub async fn bind(address: &str, database: Arc<Database>, limits: Limits) -> Result<Self> {
         let bound = TcpListener::bind(address).await;
         let socket = bound.map_err(|source| Error::Listen {
             address: address.to_owned(),
             source,
         })?;
-        Ok(Self { socket, database })
+        let places = Places::new(socket, limits);
+        Ok(Self { places, database })
     }
 
     /// Where it listens: the port is the real one, also when port 0 was asked for.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        self.places.local_addr()
     }
 
     /// Answers until `stop` comes.
@@ -52,7 +58,7 @@ impl HttpListener {
             .route("/metrics", get(metrics))
             .route("/health", get(health))
             .with_state(self.database);
-        axum::serve(self.socket, routes)
+        axum::serve(self.places, routes)
             .with_graceful_shutdown(stop)
             .await
     }

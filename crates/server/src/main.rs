@@ -40,6 +40,9 @@ enum Command {
         /// Clients that may be connected at a time [default: 1000]
         #[arg(long, value_name = "N")]
         connections_max: Option<usize>,
+        /// Connections of HTTP that may be open at a time [default: 100]
+        #[arg(long, value_name = "N")]
+        http_connections_max: Option<usize>,
     },
     /// Run SQL on a data directory that no server has open, or on a server
     ///
@@ -68,11 +71,13 @@ fn main() -> ExitCode {
             pg,
             http,
             connections_max,
+            http_connections_max,
         }) => {
             let addresses = Addresses {
                 pg,
                 http,
                 connections_max,
+                http_connections_max,
             };
             serve::serve(&data, &addresses)
         }

@@ -10,7 +10,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::http::HttpListener;
+use crate::http::{HttpListener, Limits};
 use crate::pg::listener::{CONNECTIONS_MAX, Listener, STOP_SECONDS_MAX};
 use crate::{Error, Result};
 
@@ -23,6 +23,12 @@ pub const PG_DEFAULT: &str = "127.0.0.1:5433";
 pub const HTTP_DEFAULT: &str = "127.0.0.1:8081";
 /// What is said instead of an address where HTTP is not wanted.
 pub const HTTP_NONE: &str = "none";
+
+/// Connections of HTTP at a time unless said otherwise.
+pub const HTTP_CONNECTIONS_MAX: usize = 100;
+/// Seconds that a connection of HTTP may take until its next request is there: more than the minute
+/// that Prometheus lets pass between two looks by default.
+pub const HTTP_REQUEST_SECONDS_MAX: u64 = 75;
 
 /// Stack of a thread that serves clients: planning a query over the catalog was measured to need more
 /// than the usual 2 MiB when it is not optimised, and an overflow would end the server.
@@ -37,6 +43,8 @@ pub struct Addresses {
     pub http: Option<String>,
     /// Clients of PostgreSQL's that may be connected at a time; without it [`CONNECTIONS_MAX`].
     pub connections_max: Option<usize>,
+    /// Connections of HTTP that may be open at a time; without it [`HTTP_CONNECTIONS_MAX`].
+    pub http_connections_max: Option<usize>,
 }
 
 /// Serves the database in `data` until the process is asked to end.
@@ -52,7 +60,7 @@ pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
     runtime.block_on(async {
         let places = addresses.connections_max.unwrap_or(CONNECTIONS_MAX);
         let listener = Listener::bind(&addresses.pg, Arc::clone(&database), places).await?;
-        let http = listen_http(addresses.http.as_deref(), &database).await?;
+        let http = listen_http(addresses, &database).await?;
         let stop = stop_signal()?;
         let address = listener.address()?;
         if !address.ip().is_loopback() {
@@ -94,11 +102,17 @@ pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
 /// Listens for HTTP where that was asked for. An address that nobody asked for may be taken: the
 /// database is more important than looking at it.
 async fn listen_http(
-    asked: Option<&str>,
+    addresses: &Addresses,
     database: &Arc<Database>,
 ) -> Result<Option<HttpListener>> {
-    let bind = |address| HttpListener::bind(address, Arc::clone(database));
-    match asked {
+    let limits = Limits {
+        connections_max: addresses
+            .http_connections_max
+            .unwrap_or(HTTP_CONNECTIONS_MAX),
+        request_time_max: Duration::from_secs(HTTP_REQUEST_SECONDS_MAX),
+    };
+    let bind = |address| HttpListener::bind(address, Arc::clone(database), limits);
+    match addresses.http.as_deref() {
         Some(HTTP_NONE) => Ok(None),
         Some(address) => Ok(Some(bind(address).await?)),
         None => match bind(HTTP_DEFAULT).await {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use keys::Value;
 use syntax::statement::CopySource;
 use syntax::{Ident, Kind, Name, ast};
-use txn::{Bytes, Durability, Pile, Transaction};
+use txn::{Bytes, Committed, Durability, Pile, Transaction};
 
 use crate::default::default_scalar;
 use crate::modify::{exists, insert_encoded};
@@ -23,6 +23,15 @@ use crate::{Error, Executor, Result, Table, Warning, warnings};
 pub const COPY_BYTES_MAX: usize = 512 << 20;
 /// Rows that are written before other work of the thread gets a turn.
 const ROWS_A_TURN: usize = 1_000;
+
+/// What a copy wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// How many rows.
+    pub rows: u64,
+    /// To how many partitions.
+    pub partitions: usize,
+}
 
 /// Rows on their way into a table, as INSERT would write them.
 #[derive(Debug)]
@@ -122,7 +131,7 @@ impl CopyTarget {
 
     /// Writes all rows into a transaction, or none: a key that is there already is an error.
     pub async fn insert_into(mut self, transaction: &mut Transaction) -> Result<u64> {
-        let count = self.rows.len();
+        let count = self.count();
         transaction.expect_epoch(self.table.id(), self.table.epoch());
         if self.table.indexes().is_empty() {
             let rows = std::mem::take(&mut self.rows);
@@ -141,24 +150,34 @@ impl CopyTarget {
             }
             insert_encoded(transaction, &self.table, key, row)?;
         }
-        Ok(u64::try_from(count).unwrap_or(u64::MAX))
+        Ok(count)
+    }
+
+    fn count(&self) -> u64 {
+        u64::try_from(self.rows.len()).unwrap_or(u64::MAX)
     }
 
     /// Writes all rows as a transaction of their own, or none. Many rows are written past the
     /// journal, as files.
-    pub async fn load(mut self, executor: &Executor) -> Result<u64> {
+    pub async fn load(self, executor: &Executor) -> Result<Copied> {
+        let rows = self.count();
+        let committed = self.commit(executor).await?;
+        Ok(Copied {
+            rows,
+            partitions: committed.partitions.len(),
+        })
+    }
+
+    async fn commit(mut self, executor: &Executor) -> Result<Committed> {
         if !self.table.indexes().is_empty() || self.table.schema().moves() {
             let mut transaction = executor.store().begin();
-            let count = self.insert_into(&mut transaction).await?;
-            transaction.commit_later(Durability::Synced).await?;
-            return Ok(count);
+            self.insert_into(&mut transaction).await?;
+            return Ok(transaction.commit_later(Durability::Synced).await?);
         }
-        let count = self.rows.len();
         let (id, epoch) = (self.table.id(), self.table.epoch());
         let rows = std::mem::take(&mut self.rows);
         let loaded = executor.store().load_in_epoch(id, epoch, rows);
-        loaded.map_err(|error| self.named(error))?;
-        Ok(u64::try_from(count).unwrap_or(u64::MAX))
+        loaded.map_err(|error| self.named(error))
     }
 
     /// The error of a row that is there already, with the name of the table.

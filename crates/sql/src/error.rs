@@ -427,6 +427,19 @@ pub enum Error {
         /// What.
         what: String,
     },
+    /// A change that a table with rows does not take, and a new table would.
+    #[error(
+        "{what} is not supported: {reason}; create a new table with it, and copy the rows by INSERT \
+         INTO … SELECT … FROM `{table}`"
+    )]
+    NeedsNewTable {
+        /// The table.
+        table: String,
+        /// The change.
+        what: String,
+        /// Why it is not done in place.
+        reason: &'static str,
+    },
     /// Text that is no statement.
     #[error(transparent)]
     Syntax(#[from] syntax::Error),

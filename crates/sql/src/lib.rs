@@ -43,7 +43,7 @@ mod warnings;
 
 pub use cast::cast;
 pub use catalog::{Catalog, Table};
-pub use copy::{COPY_BYTES_MAX, CopyTarget, copy_query};
+pub use copy::{COPY_BYTES_MAX, Copied, CopyTarget, copy_query};
 pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use explain::{Explained, Measured, Ran, Touched};

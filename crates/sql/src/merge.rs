@@ -9,13 +9,25 @@
 //! Each bucket comes sorted by the rest of its key, and the bytes of a key sort as its values do. So the
 //! least of the next rows is the next of all, told by comparing bytes; no bucket is read further than it
 //! has to be to know its next row.
+//!
+//! Which one is the least is settled as in a tournament: every match remembers who lost it, so that
+//! when the winner moves on it plays again only on its way up, one match for each doubling of the
+//! buckets.
+//!
+//! ```text
+//!              winner: 0            losers      bucket 0 moves on, and meets 1, then 2
+//!             ┌────┴────┐             2
+//!           ┌─┴─┐     ┌─┴─┐          1 3
+//!           0   1     2   3
+//! ```
+//!
+//! Mostly the first bytes behind the bucket tell, and those are kept beside the tree as a number. Rows
+//! stay where the scans show them; nothing is copied.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::collections::VecDeque;
-use std::collections::binary_heap::PeekMut;
 
-use txn::{Bytes, Direction, KeyRange, Reader, Scan, TableId};
+use txn::{Direction, KeyRange, Reader, Scan, TableId};
 
 use crate::Result;
 use crate::conditions::Bucket;
@@ -23,7 +35,8 @@ use crate::conditions::Bucket;
 /// How many ranges are read side by side; for more of them rows are sorted.
 pub(crate) const MERGED_MAX: usize = 1024;
 
-/// Rows of several buckets on their way into one order.
+/// Rows of several buckets on their way into one order. It stands on a row after each
+/// [`Merge::advance`] that found one.
 pub(crate) struct Merge {
     reader: Reader,
     table: TableId,
@@ -31,7 +44,14 @@ pub(crate) struct Merge {
     /// Buckets of which nothing was read.
     fresh: Vec<Bucket>,
     streams: Vec<Stream>,
-    heads: BinaryHeap<Head>,
+    /// What is known of each stream's row.
+    heads: Vec<Head>,
+    /// The stream that lost each match; those of the match below are at twice the place and one more.
+    losers: Vec<usize>,
+    /// The stream whose row it stands on.
+    winner: usize,
+    /// How many buckets are read in turns.
+    buckets: u32,
 }
 
 /// What is left of one bucket.
@@ -41,46 +61,13 @@ struct Stream {
     prefix_bytes: usize,
 }
 
-/// The next row of a bucket.
-struct Head {
-    key: Bytes,
-    row: Bytes,
-    prefix_bytes: usize,
-    stream: usize,
-    direction: Direction,
+/// How a stream's row sorts, as far as its first bytes tell: the least comes first, whichever way
+/// rows are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Head {
+    Row(u128),
+    Over,
 }
-
-impl Head {
-    fn rest(&self) -> &[u8] {
-        self.key.get(self.prefix_bytes..).unwrap_or_default()
-    }
-}
-
-impl Ord for Head {
-    /// The greatest is the next, as heaps have it; rows that tie come in the order of their buckets.
-    fn cmp(&self, other: &Self) -> Ordering {
-        let order = self.rest().cmp(other.rest());
-        let order = order.then(self.stream.cmp(&other.stream));
-        match self.direction {
-            Direction::Ascending => order.reverse(),
-            Direction::Descending => order,
-        }
-    }
-}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Head {}
 
 impl Merge {
     /// Rows of these buckets of a table or index; nothing is read yet.
@@ -94,34 +81,48 @@ impl Merge {
             reader,
             table,
             direction,
+            buckets: u32::try_from(buckets.len()).unwrap_or(u32::MAX),
             fresh: buckets,
             streams: Vec::new(),
-            heads: BinaryHeap::new(),
+            heads: Vec::new(),
+            losers: Vec::new(),
+            winner: 0,
         }
     }
 
-    /// The next row in the order of what follows the buckets.
-    pub(crate) fn next(&mut self) -> Result<Option<(Bytes, Bytes)>> {
+    /// Shows up to `most` rows in the order of what follows the buckets, and tells how many. Fewer at
+    /// the end.
+    pub(crate) fn visit(
+        &mut self,
+        most: usize,
+        mut each: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<usize> {
+        let mut shown = 0;
+        while shown < most && self.advance()? {
+            let (key, row) = self.row();
+            each(key, row)?;
+            shown += 1;
+        }
+        Ok(shown)
+    }
+
+    /// Moves on to the next row in the order of what follows the buckets. Answers whether there is one.
+    #[inline]
+    pub(crate) fn advance(&mut self) -> Result<bool> {
         if !self.fresh.is_empty() {
             self.begin()?;
+        } else if self.head(self.winner) != Head::Over {
+            self.advance_stream(self.winner)?;
+            self.play_again();
         }
-        let Some(mut first) = self.heads.peek_mut() else {
-            return Ok(None);
-        };
-        let Some(stream) = self.streams.get_mut(first.stream) else {
-            return Ok(None);
-        };
-        let next = stream.next(&self.reader, self.table, self.direction)?;
-        Ok(Some(match next {
-            Some((key, row)) => {
-                let key = std::mem::replace(&mut first.key, key);
-                (key, std::mem::replace(&mut first.row, row))
-            }
-            None => {
-                let Head { key, row, .. } = PeekMut::pop(first);
-                (key, row)
-            }
-        }))
+        Ok(self.head(self.winner) != Head::Over)
+    }
+
+    /// The key and the row that it stands on; nothing before the first and after the last.
+    #[inline]
+    pub(crate) fn row(&self) -> (&[u8], &[u8]) {
+        let stream = self.streams.get(self.winner);
+        stream.map_or_else(Default::default, Stream::row)
     }
 
     /// Looks at the first row of each bucket.
@@ -131,45 +132,141 @@ impl Merge {
             if self.direction == Direction::Descending {
                 ranges.make_contiguous().reverse();
             }
-            let mut stream = Stream {
+            self.streams.push(Stream {
                 ranges,
                 scan: None,
                 prefix_bytes: bucket.prefix_bytes,
+            });
+            self.heads.push(Head::Over);
+            self.advance_stream(self.streams.len() - 1)?;
+        }
+        self.play_all();
+        Ok(())
+    }
+
+    /// Plays every match, from the streams up.
+    fn play_all(&mut self) {
+        let streams = self.streams.len();
+        let mut winners: Vec<usize> = (0..streams).chain(0..streams).collect();
+        self.losers = vec![0; streams];
+        for place in (1..streams).rev() {
+            let [one, two] = [2 * place, 2 * place + 1].map(|at| winners.get(at).copied());
+            let (Some(mut one), Some(mut two)) = (one, two) else {
+                continue;
             };
-            if let Some((key, row)) = stream.next(&self.reader, self.table, self.direction)? {
-                self.heads.push(Head {
-                    key,
-                    row,
-                    prefix_bytes: stream.prefix_bytes,
-                    stream: self.streams.len(),
-                    direction: self.direction,
-                });
-                self.streams.push(stream);
+            if self.comes_before(two, one) {
+                (one, two) = (two, one);
+            }
+            for (among, stream) in [(&mut winners, one), (&mut self.losers, two)] {
+                if let Some(at) = among.get_mut(place) {
+                    *at = stream;
+                }
             }
         }
+        self.winner = winners.get(1).copied().unwrap_or_default();
+    }
+
+    /// Plays the matches on the way up of the stream that moved on.
+    #[inline]
+    fn play_again(&mut self) {
+        let mut place = (self.winner + self.streams.len()) / 2;
+        while let Some(loser) = self.losers.get(place).copied()
+            && place > 0
+        {
+            if self.comes_before(loser, self.winner)
+                && let Some(at) = self.losers.get_mut(place)
+            {
+                *at = std::mem::replace(&mut self.winner, loser);
+            }
+            place /= 2;
+        }
+    }
+
+    /// Whether the row of one stream comes before that of another; those that tie come in the order
+    /// of their buckets.
+    #[inline]
+    fn comes_before(&self, one: usize, two: usize) -> bool {
+        match self.head(one).cmp(&self.head(two)) {
+            Ordering::Less => true,
+            Ordering::Equal => self.whole_comes_before(one, two),
+            Ordering::Greater => false,
+        }
+    }
+
+    fn whole_comes_before(&self, one: usize, two: usize) -> bool {
+        let rest = |stream: usize| self.streams.get(stream).map(Stream::rest);
+        let order = rest(one).cmp(&rest(two)).then(one.cmp(&two));
+        match self.direction {
+            Direction::Ascending => order.is_lt(),
+            Direction::Descending => order.is_gt(),
+        }
+    }
+
+    #[inline]
+    fn head(&self, stream: usize) -> Head {
+        self.heads.get(stream).copied().unwrap_or(Head::Over)
+    }
+
+    /// Moves a stream on to its next row.
+    #[inline]
+    fn advance_stream(&mut self, at: usize) -> Result<()> {
+        let (Some(stream), Some(head)) = (self.streams.get_mut(at), self.heads.get_mut(at)) else {
+            return Ok(());
+        };
+        let there = stream.advance(|range| {
+            let mut scan = self.reader.scan(self.table, range, self.direction)?;
+            scan.in_turns(self.buckets);
+            Ok(scan)
+        })?;
+        *head = match (there, self.direction) {
+            (false, _) => Head::Over,
+            (true, Direction::Ascending) => Head::Row(first_bytes(stream.rest())),
+            (true, Direction::Descending) => Head::Row(!first_bytes(stream.rest())),
+        };
         Ok(())
     }
 }
 
 impl Stream {
-    fn next(
-        &mut self,
-        reader: &Reader,
-        table: TableId,
-        direction: Direction,
-    ) -> Result<Option<(Bytes, Bytes)>> {
+    /// Moves on to the next row. Answers whether there is one.
+    #[inline]
+    fn advance(&mut self, open: impl Fn(&KeyRange) -> Result<Scan>) -> Result<bool> {
         loop {
-            let scan = match &mut self.scan {
-                Some(scan) => scan,
-                None => match self.ranges.pop_front() {
-                    Some(range) => self.scan.insert(reader.scan(table, &range, direction)?),
-                    None => return Ok(None),
-                },
-            };
-            match scan.next() {
-                Some(pair) => return Ok(Some(pair?)),
-                None => self.scan = None,
+            if let Some(scan) = &mut self.scan {
+                if scan.advance()? {
+                    return Ok(true);
+                }
+                self.scan = None;
             }
+            let Some(range) = self.ranges.pop_front() else {
+                return Ok(false);
+            };
+            self.scan = Some(open(&range)?);
         }
     }
+
+    #[inline]
+    fn row(&self) -> (&[u8], &[u8]) {
+        self.scan.as_ref().map(Scan::row).unwrap_or_default()
+    }
+
+    /// The key that it stands on, behind the bucket.
+    #[inline]
+    fn rest(&self) -> &[u8] {
+        let (key, _) = self.row();
+        key.get(self.prefix_bytes..).unwrap_or_default()
+    }
+}
+
+/// The first bytes as a number that sorts as they do; fewer than it takes are as if zeros followed.
+#[inline]
+fn first_bytes(bytes: &[u8]) -> u128 {
+    let first = bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut first = [0; size_of::<u128>()];
+        for (byte, of) in first.iter_mut().zip(bytes) {
+            *byte = *of;
+        }
+        first
+    });
+    u128::from_be_bytes(first)
 }

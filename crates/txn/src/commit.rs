@@ -14,12 +14,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use partitions::{Map, Partition, TableId};
 use storage::{Bytes, Durability, EngineId};
 
 use crate::across::Coordinator;
+use crate::effort::Effort;
 use crate::engines::Slot;
 use crate::epochs::Expected;
 use crate::patch::edited;
@@ -68,6 +70,8 @@ impl Store {
     pub(crate) fn commit_group(&self, requests: Vec<Request>) -> Vec<Result<Timestamp>> {
         let mut sequencer = self.sequencer.lock();
         let mut group = Group::new(self, &mut sequencer, requests.len() == 1);
+        let timed = requests.first().filter(|first| first.view.sampled());
+        group.effort = timed.map(|_| Effort::begin(&self.clock));
         let own: Vec<_> = requests.iter().map(|request| request.view.at()).collect();
         for request in requests {
             let outcome = group.add(request);
@@ -78,8 +82,12 @@ impl Store {
             changed,
             applied,
             outcomes,
+            effort,
             ..
         } = group;
+        if let Some(effort) = effort {
+            effort.end();
+        }
         self.publish(&mut sequencer, &own, changed, applied);
         outcomes
     }
@@ -165,6 +173,8 @@ struct Group<'s> {
     /// The newest timestamp that is wholly applied.
     applied: Timestamp,
     outcomes: Vec<Result<Timestamp>>,
+    /// What it costs, if that is measured.
+    effort: Option<Effort>,
 }
 
 /// Members of a group that are written together.
@@ -200,6 +210,7 @@ impl<'s> Group<'s> {
             changed: Vec::new(),
             applied: Timestamp::default(),
             outcomes: Vec::new(),
+            effort: None,
         }
     }
 
@@ -322,6 +333,9 @@ impl<'s> Group<'s> {
         self.run.members.push((self.outcomes.len(), engine, at));
         for (change, (partition, slot)) in changes.into_iter().zip(places) {
             self.remember(&change, at);
+            if let Some(effort) = &mut self.effort {
+                effort.add(&partition);
+            }
             let plan = self
                 .run
                 .plans
@@ -350,6 +364,7 @@ impl<'s> Group<'s> {
     fn flush(&mut self) {
         let run = std::mem::take(&mut self.run);
         let mut failed: HashMap<EngineId, String> = HashMap::new();
+        let before = self.before(run.durability);
         for (engine, plan) in run.plans {
             match plan.write(run.durability) {
                 Ok(graves) => self.sequencer.graveyard.add(graves),
@@ -358,6 +373,7 @@ impl<'s> Group<'s> {
                 }
             }
         }
+        self.after(before);
         for (index, engine, at) in run.members {
             match failed.get(&engine) {
                 None => self.applied = self.applied.max(at),
@@ -377,16 +393,32 @@ impl<'s> Group<'s> {
         self.flush();
         let changes = self.changes(request.view.at(), request.writes, &places)?;
         let at = self.store.timestamps.next();
-        for change in &changes {
+        for (change, (partition, _)) in changes.iter().zip(&places) {
             self.remember(change, at);
+            if let Some(effort) = &mut self.effort {
+                effort.add(partition);
+            }
         }
         let coordinator = Coordinator::new(self.store, places, changes);
+        let before = self.before(Durability::Synced);
         let outcome = coordinator.run(self.sequencer);
+        self.after(before);
         // Also when the outcome is open: who reads such a row from now on settles it first.
         if let Ok(at) | Err(Error::Unknown { at, .. }) = &outcome {
             self.applied = self.applied.max(*at);
         }
         self.run.newest.clear();
         outcome
+    }
+
+    /// The time before a write that waits for the disk, if that is measured.
+    fn before(&self, durability: Durability) -> Option<Duration> {
+        self.effort.as_ref()?.before(durability)
+    }
+
+    fn after(&mut self, before: Option<Duration>) {
+        if let (Some(effort), Some(before)) = (&mut self.effort, before) {
+            effort.after(before);
+        }
     }
 }

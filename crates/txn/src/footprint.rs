@@ -13,7 +13,7 @@ use storage::env::Random;
 use crate::Store;
 
 /// One transaction in so many is looked at closely.
-const SAMPLED_ONE_IN: u64 = 8;
+pub(crate) const SAMPLED_ONE_IN: u64 = 8;
 
 /// How many accesses of one transaction are looked at closely, over all partitions.
 const ACCESSES_MAX: usize = 256;

@@ -39,6 +39,7 @@ mod claims;
 mod collect;
 mod commit;
 mod cuts;
+mod effort;
 mod engines;
 mod epochs;
 mod error;

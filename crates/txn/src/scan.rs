@@ -37,6 +37,8 @@ pub struct Scan {
     standing: Standing,
     ticket: Option<RangeTicket>,
     finished: bool,
+    /// How many scans share the time that this one takes.
+    side_by_side: u32,
 }
 
 /// Which row was given out last.
@@ -156,7 +158,14 @@ impl Scan {
             standing: Standing::Before,
             ticket,
             finished: false,
+            side_by_side: 1,
         })
+    }
+
+    /// Says that so many scans, this one among them, are read in turns. Each is open while the others
+    /// are read, so what it took is the same part of that time.
+    pub fn in_turns(&mut self, scans: u32) {
+        self.side_by_side = scans.max(1);
     }
 
     /// Shows up to `most` rows, and tells how many. Fewer at the end.
@@ -310,7 +319,7 @@ impl Scan {
             upper: current.range.upper.as_ref(),
             rows: current.rows,
             bytes: current.bytes,
-            took: self.view.elapsed(current.started),
+            took: self.view.elapsed(current.started) / self.side_by_side,
         };
         self.view.touch(&current.partition, &touch);
     }

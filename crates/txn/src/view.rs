@@ -86,6 +86,11 @@ impl View {
         self.reading.at()
     }
 
+    /// Whether accesses are timed.
+    pub(crate) fn sampled(&self) -> bool {
+        self.sampled
+    }
+
     /// The partitions read so far.
     pub fn partitions(&self) -> Vec<PartitionId> {
         self.state.lock().footprints.partitions()

@@ -12,12 +12,14 @@
 use std::sync::Arc;
 
 use keys::Value;
-use sql::{CopyTarget, Prepared, ResultColumn, copy_query};
+use sql::{AnswerRows, Copied, CopyTarget, Prepared, ResultColumn, copy_query};
 use syntax::Ident;
 use syntax::ast;
 use syntax::statement::{self, CopyOption, CopySource, CopyValue};
 
+use super::tally::Touched;
 use super::{Asks, ReplyRows, Session, SessionError, TransactionState};
+use crate::latency::Timer;
 use crate::{Database, Error, Result};
 
 /// A COPY that has begun.
@@ -28,10 +30,18 @@ pub enum Copy {
     Out(ReplyRows, CopyForm),
 }
 
+/// The same, before it is timed.
+enum Begun {
+    In(CopyIn, CopyForm),
+    Out(AnswerRows, CopyForm, Touched),
+}
+
 /// Rows on their way into a table. Dropping it leaves the table as it is.
 pub struct CopyIn {
     target: CopyTarget,
     database: Arc<Database>,
+    /// Counts the run: as failed unless [`Session::finish_copy`] says otherwise.
+    timer: Option<Timer>,
 }
 
 impl CopyIn {
@@ -102,8 +112,23 @@ impl Session {
         let Asks::Copy(copy) = &prepared.statement().kind else {
             return Ok(None);
         };
+        let started_ns = self.database.latencies.now_ns();
         let begun = Box::pin(self.begin_copy(copy)).await;
-        begun.map(Some).map_err(|error| self.failed(error))
+        let mut timer = self.timer(prepared, started_ns);
+        match begun {
+            Ok(Begun::In(mut rows, form)) => {
+                rows.timer = Some(timer);
+                Ok(Some(Copy::In(rows, form)))
+            }
+            Ok(Begun::Out(rows, form, touched)) => {
+                if let Some(run) = timer.run() {
+                    run.begun(touched);
+                }
+                let rows = ReplyRows::from(rows).timed(None, timer);
+                Ok(Some(Copy::Out(rows, form)))
+            }
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
     /// Refuses a COPY before it begins: once it has, drivers are in the middle of sending rows.
@@ -132,7 +157,7 @@ impl Session {
         Ok(())
     }
 
-    async fn begin_copy(&mut self, copy: &statement::Copy) -> Result<Copy> {
+    async fn begin_copy(&mut self, copy: &statement::Copy) -> Result<Begun> {
         self.check_copy(copy)?;
         let database = Arc::clone(&self.database);
         let executor = database.executor();
@@ -142,33 +167,52 @@ impl Session {
             let target = CopyTarget::new(executor, table, columns)?;
             let form = form(copy, target.columns())?;
             let database = Arc::clone(&database);
-            return Ok(Copy::In(CopyIn { target, database }, form));
+            let timer = None;
+            let rows = CopyIn {
+                target,
+                database,
+                timer,
+            };
+            return Ok(Begun::In(rows, form));
         }
         let query = copy_query(executor, &copy.source)?;
         let reader = match &self.transaction {
             Some(open) => open.inner.reader(),
             None => database.store.view().reader(),
         };
+        if self.transaction.is_some() {
+            reader.count_anew();
+        }
+        let touched = Touched::by(&reader);
         // However many rows there are, they are never all in memory.
         let rows = executor.stream(reader, &query).await?;
         let form = form(copy, rows.columns())?;
-        Ok(Copy::Out(rows.into(), form))
+        Ok(Begun::Out(rows, form, touched))
     }
 
     /// Writes the rows that came in, and tells how many there were.
-    pub async fn finish_copy(&mut self, copy: CopyIn) -> Result<u64> {
+    pub async fn finish_copy(&mut self, mut copy: CopyIn) -> Result<u64> {
         for (code, text) in copy.target.warnings() {
             self.warn(code, text);
         }
         let written = self.write_copy(copy.target).await;
-        written.map_err(|error| self.failed(error))
+        if let (Ok(copied), Some(run)) = (&written, copy.timer.as_mut().and_then(Timer::run)) {
+            run.begun(Touched::Known(copied.partitions));
+            run.add(usize::try_from(copied.rows).ok());
+        }
+        written
+            .map(|copied| copied.rows)
+            .map_err(|error| self.failed(error))
     }
 
-    async fn write_copy(&mut self, target: CopyTarget) -> Result<u64> {
-        if let Some(open) = &mut self.transaction {
-            return Ok(target.insert_into(&mut open.inner).await?);
-        }
-        Ok(target.load(self.database.executor()).await?)
+    async fn write_copy(&mut self, target: CopyTarget) -> Result<Copied> {
+        let Some(open) = &mut self.transaction else {
+            return Ok(target.load(self.database.executor()).await?);
+        };
+        open.inner.reader().count_anew();
+        let rows = target.insert_into(&mut open.inner).await?;
+        let partitions = open.inner.reader().touches().count();
+        Ok(Copied { rows, partitions })
     }
 }
 

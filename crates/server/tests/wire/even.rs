@@ -2,7 +2,8 @@
 //! eight readers are at work: no request fails and no answer is wrong.
 //!
 //! How long requests take meanwhile is printed beside how long they take without, and judged by
-//! `./dev bench even`, where nothing else runs.
+//! `./dev bench even`, where nothing else runs. The same clients then make a table hot enough that the
+//! server splits it by itself, and leave it alone until it is merged again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -22,6 +23,9 @@ const READERS: i64 = 8;
 /// How long the table is left alone, and then split and merged.
 const QUIET: Duration = Duration::from_secs(3);
 const UPHEAVAL: Duration = Duration::from_secs(7);
+/// How long the server may take to see that a table is hot, or cold, and how often it is asked.
+const EVENT: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(100);
 /// How many rows a range read asks for.
 const RANGE: i64 = 50;
 
@@ -139,26 +143,23 @@ async fn upheave(client: &Client, rounds: &mut u32) {
     *rounds += 1;
 }
 
-fn p99(mut took: Vec<Duration>) -> Duration {
-    took.sort_unstable();
-    took.get(took.len() * 99 / 100).copied().unwrap_or_default()
+async fn set(client: &Client, name: &str, value: &str) {
+    let set = format!("ALTER SYSTEM SET {name} = {value}");
+    client.batch_execute(&set).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_go_on_while_partitions_are_split_and_merged() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(dir.path(), &[]);
-    let client = server.connect().await;
-    // Only what is done by hand here changes the map.
-    let setup = format!(
-        "ALTER SYSTEM SET partition_auto = off; \
-         CREATE TABLE live (id bigint PRIMARY KEY, n bigint NOT NULL); \
-         INSERT INTO live SELECT value, 0 FROM generate_series(0, {}) AS s(value)",
-        ROWS - 1
-    );
-    for statement in setup.split("; ") {
-        client.batch_execute(statement).await.unwrap();
-    }
+async fn create(client: &Client) {
+    let create = "CREATE TABLE live (id bigint PRIMARY KEY, n bigint NOT NULL) \
+                  WITH (AUTO_PARTITIONING_BY_LOAD = ENABLED)";
+    client.batch_execute(create).await.unwrap();
+    let last = ROWS - 1;
+    let fill =
+        format!("INSERT INTO live SELECT value, 0 FROM generate_series(0, {last}) AS s(value)");
+    client.batch_execute(&fill).await.unwrap();
+}
+
+/// Writers and readers at work.
+async fn begin(server: &Server) -> (Arc<Shared>, JoinSet<Took>) {
     let shared = Arc::new(Shared {
         known: (0..ROWS).map(|_| AtomicI64::new(0)).collect(),
         upheaval: AtomicBool::new(false),
@@ -171,6 +172,52 @@ async fn requests_go_on_while_partitions_are_split_and_merged() {
     for own in 0..READERS {
         work.spawn(read(server.connect().await, Arc::clone(&shared), own));
     }
+    (shared, work)
+}
+
+/// Everything that was written is there, once.
+async fn assert_all_is_there(client: &Client, shared: &Shared) {
+    let rows = client
+        .query("SELECT id, n FROM live ORDER BY id", &[])
+        .await
+        .unwrap();
+    let found: Vec<i64> = rows.iter().map(|row| row.get(1)).collect();
+    let known: Vec<i64> = shared
+        .known
+        .iter()
+        .map(|n| n.load(Ordering::SeqCst))
+        .collect();
+    assert_eq!(found, known);
+}
+
+/// Waits until something has come true in the views.
+async fn until(client: &Client, what: &str) {
+    let begun = Instant::now();
+    let ask = format!("SELECT {what}");
+    while !client.query_one(&ask, &[]).await.unwrap().get::<_, bool>(0) {
+        if begun.elapsed() > EVENT {
+            let events = "SELECT Kind, Reason, Detail FROM sys.partition_events";
+            let events = client.simple_query(events).await.unwrap();
+            panic!("{what} has not come true in {EVENT:?}: {events:?}");
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn p99(mut took: Vec<Duration>) -> Duration {
+    took.sort_unstable();
+    took.get(took.len() * 99 / 100).copied().unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_go_on_while_partitions_are_split_and_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let client = server.connect().await;
+    // Only what is done by hand here changes the map.
+    set(&client, "partition_auto", "off").await;
+    create(&client).await;
+    let (shared, mut work) = begin(&server).await;
     tokio::time::sleep(QUIET).await;
     shared.upheaval.store(true, Ordering::SeqCst);
     let (begun, mut rounds) = (Instant::now(), 0);
@@ -185,18 +232,7 @@ async fn requests_go_on_while_partitions_are_split_and_merged() {
         all.upheaval.extend(took.upheaval);
     }
 
-    // Everything that was written is there, once.
-    let rows = client
-        .query("SELECT id, n FROM live ORDER BY id", &[])
-        .await
-        .unwrap();
-    let found: Vec<i64> = rows.iter().map(|row| row.get(1)).collect();
-    let known: Vec<i64> = shared
-        .known
-        .iter()
-        .map(|n| n.load(Ordering::SeqCst))
-        .collect();
-    assert_eq!(found, known);
+    assert_all_is_there(&client, &shared).await;
     let splits =
         "SELECT count(*) FROM sys.partition_events WHERE Kind = 'Split' AND Reason = 'ByHand'";
     let splits: i64 = client.query_one(splits, &[]).await.unwrap().get(0);
@@ -208,4 +244,56 @@ async fn requests_go_on_while_partitions_are_split_and_merged() {
         all.upheaval.len(),
         p99(all.upheaval.clone()),
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hot_table_is_split_by_its_load_and_merged_when_it_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    let client = server.connect().await;
+    for (name, value) in [
+        ("partition_check_interval_s", "1"),
+        ("partition_split_load_percent", "1"),
+        ("partition_split_load_lasting_s", "1"),
+        ("partition_merge_uptime_s", "1"),
+        ("partition_merge_low_load_s", "0"),
+    ] {
+        set(&client, name, value).await;
+    }
+    create(&client).await;
+    assert_eq!(partitions(&client).await, 1);
+    let (shared, mut work) = begin(&server).await;
+
+    let events = "count(*) >= 3 FROM sys.partition_events WHERE Path = 'live'";
+    until(
+        &client,
+        &format!("{events} AND Kind = 'Split' AND Reason = 'Load'"),
+    )
+    .await;
+    shared.over.store(true, Ordering::SeqCst);
+    while let Some(took) = work.join_next().await {
+        // A request that failed or was answered wrongly has ended its client.
+        assert!(!took.unwrap().quiet.is_empty());
+    }
+    assert!(partitions(&client).await > 1);
+    assert_all_is_there(&client, &shared).await;
+    let others =
+        "SELECT count(*) FROM sys.partition_events WHERE Kind = 'Split' AND Reason <> 'Load'";
+    let others: i64 = client.query_one(others, &[]).await.unwrap().get(0);
+    assert_eq!(others, 0);
+
+    // The minute that was hot is remembered; a higher threshold makes it a cool one.
+    set(&client, "partition_split_load_percent", "10000").await;
+    until(
+        &client,
+        "count(*) = 1 FROM sys.partition_stats WHERE Path = 'live'",
+    )
+    .await;
+    let merges = "count(*) >= 1 FROM sys.partition_events WHERE Path = 'live'";
+    until(
+        &client,
+        &format!("{merges} AND Kind = 'Merge' AND Reason = 'Cool'"),
+    )
+    .await;
+    assert_all_is_there(&client, &shared).await;
 }

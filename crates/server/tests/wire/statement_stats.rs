@@ -1,5 +1,9 @@
 //! What `sys.statement_stats` tells of statements that drivers prepare once and run often.
 
+use std::pin::pin;
+
+use bytes::Bytes;
+use futures::{SinkExt, TryStreamExt};
 use tokio_postgres::Client;
 
 use crate::process::Server;
@@ -89,4 +93,53 @@ async fn sessions_share_what_is_counted() {
         .await
         .unwrap();
     assert_eq!(counted(&one, text).await.0, 1);
+}
+
+/// Copies lines in, and tells whether they were taken.
+async fn copy_in(client: &Client, copy: &str, lines: &'static str) -> bool {
+    let mut sink = pin!(client.copy_in::<_, Bytes>(copy).await.unwrap());
+    sink.send(Bytes::from_static(lines.as_bytes()))
+        .await
+        .unwrap();
+    sink.finish().await.is_ok()
+}
+
+#[tokio::test]
+async fn a_copy_counts_with_its_rows_and_partitions() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let create = "CREATE TABLE t (a Int64 NOT NULL, PRIMARY KEY (a)) \
+                  WITH (PARTITION_AT_KEYS = (10, 20))";
+    client.batch_execute(create).await.unwrap();
+
+    let from = "COPY t FROM STDIN";
+    assert!(copy_in(&client, from, "1\n2\n11\n21\n").await);
+    assert!(copy_in(&client, from, "3\n").await);
+    let expected = (2, 0, 5, Some(3), Some(0.5));
+    assert_eq!(counted(&client, from).await, expected);
+    // A row that is there already, and one that is no number.
+    assert!(!copy_in(&client, from, "3\n").await);
+    assert!(!copy_in(&client, from, "three\n").await);
+    let expected = (4, 2, 5, Some(3), Some(0.5));
+    assert_eq!(counted(&client, from).await, expected);
+
+    client.batch_execute("BEGIN").await.unwrap();
+    assert!(copy_in(&client, from, "4\n5\n").await);
+    client.batch_execute("COMMIT").await.unwrap();
+    let (calls, errors, rows, ..) = counted(&client, from).await;
+    assert_eq!((calls, errors, rows), (5, 2, 7));
+
+    let to = "COPY t TO STDOUT";
+    let lines = client.copy_out(to).await.unwrap();
+    let lines: Vec<Bytes> = lines.try_collect().await.unwrap();
+    assert_eq!(lines.concat(), b"1\n2\n3\n4\n5\n11\n21\n");
+    let expected = (1, 0, 7, Some(3), Some(0.0));
+    assert_eq!(counted(&client, to).await, expected);
+    let to = "COPY (SELECT a FROM t WHERE a < 3) TO STDOUT";
+    let lines = client.copy_out(to).await.unwrap();
+    assert_eq!(lines.try_collect::<Vec<Bytes>>().await.unwrap().len(), 2);
+    let text = "COPY (SELECT a FROM t WHERE a < ?) TO STDOUT";
+    let expected = (1, 0, 2, Some(1), Some(1.0));
+    assert_eq!(counted(&client, text).await, expected);
 }

@@ -487,9 +487,11 @@ fn check_rows(
     if let Some(column) = needs_empty
         && !is_empty(ground, table)?
     {
-        return unsupported(&format!(
-            "`{column}` on a table that has rows, each of which would need a value of its own,"
-        ));
+        return Err(Error::NeedsNewTable {
+            table: table.schema().name().to_owned(),
+            what: format!("ADD COLUMN `{column}` on a table that has rows"),
+            reason: "each of them would need a value of its own",
+        });
     }
     if strict.is_empty() {
         return Ok(());
@@ -514,6 +516,10 @@ fn check_rows(
     Ok(())
 }
 
+/// Why a table gets no other key.
+const KEYED: &str = "it has a primary key already; to sort its rows by another, create a new table \
+                     and copy them by INSERT INTO … SELECT …";
+
 /// Sorts a table that was made without a key by these columns.
 fn add_key(
     ground: Ground<'_>,
@@ -527,13 +533,17 @@ fn add_key(
         reason: reason.to_owned(),
     };
     let [hidden] = schema.key_positions() else {
-        return Err(fault("it has a primary key already"));
+        return Err(fault(KEYED));
     };
     if !schema.columns().get(*hidden).is_some_and(|one| one.hidden) {
-        return Err(fault("it has a primary key already"));
+        return Err(fault(KEYED));
     }
     if key.hash.is_some() {
-        return unsupported("USING HASH");
+        return Err(Error::NeedsNewTable {
+            table: schema.name().to_owned(),
+            what: "ADD PRIMARY KEY … USING HASH".to_owned(),
+            reason: "every row would get a bucket, and another place in the table",
+        });
     }
     if !schema.indexes().is_empty() {
         return Err(fault(

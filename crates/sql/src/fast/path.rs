@@ -171,7 +171,7 @@ pub(crate) struct PathRows {
     point: Option<Vec<u8>>,
     ranges: VecDeque<KeyRange>,
     scan: Option<Scan>,
-    /// The row it stands on, if that is not the one that the scan stands on.
+    /// The row it stands on, if that is not the one that the scan or the merge stands on.
     fetched: Option<(Bytes, Bytes)>,
     merge: Option<Merge>,
     reader: Reader,
@@ -205,10 +205,13 @@ impl PathRows {
     ) -> Result<usize> {
         let mut shown = 0;
         while shown < most {
-            if path.index.is_none()
-                && let Some(scan) = &mut self.scan
-            {
-                shown += scan.visit(most - shown, &mut each)?;
+            if path.index.is_none() {
+                if let Some(merge) = &mut self.merge {
+                    return merge.visit(most, each);
+                }
+                if let Some(scan) = &mut self.scan {
+                    shown += scan.visit(most - shown, &mut each)?;
+                }
             }
             if shown == most || !self.advance(path)? {
                 break;
@@ -222,10 +225,11 @@ impl PathRows {
 
     /// The row it stands on as it is stored: the table's, or the index's if that covers it.
     fn stored(&self) -> (&[u8], &[u8]) {
-        match (&self.fetched, &self.scan) {
-            (Some((key, row)), _) => (key, row),
-            (None, Some(scan)) => scan.row(),
-            (None, None) => Default::default(),
+        match (&self.fetched, &self.merge, &self.scan) {
+            (Some((key, row)), ..) => (key, row),
+            (None, Some(merge), _) => merge.row(),
+            (None, None, Some(scan)) => scan.row(),
+            (None, None, None) => Default::default(),
         }
     }
 
@@ -238,13 +242,13 @@ impl PathRows {
             return Ok(self.fetched.is_some());
         }
         if let Some(merge) = &mut self.merge {
-            self.fetched = match (merge.next()?, path.fetched_by()) {
-                (Some((key, entry)), Some(index)) => {
-                    Some(index.fetch(&path.table, &self.reader, &key, &entry)?)
-                }
-                (pair, _) => pair,
-            };
-            return Ok(self.fetched.is_some());
+            let there = merge.advance()?;
+            if there && let Some(index) = path.fetched_by() {
+                let (key, entry) = merge.row();
+                let row = index.fetch(&path.table, &self.reader, key, entry)?;
+                self.fetched = Some(row);
+            }
+            return Ok(there);
         }
         let id = path.read_id();
         loop {

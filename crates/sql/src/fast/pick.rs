@@ -99,10 +99,16 @@ impl Pick {
         sink: &mut impl RowSink,
     ) -> keys::Result<()> {
         sink.begin(self.columns.len());
+        // Mostly columns of the key are asked for in its order, and one walk finds them all.
+        let (mut walk, mut passed) = (keys::key::columns(key), 0);
         for Place { kind, at } in &self.columns {
             sink.value(match at {
                 At::Key(index) => {
-                    let column = keys::key::columns(key).nth(*index).ok_or(TOO_SHORT)??;
+                    if *index < passed {
+                        (walk, passed) = (keys::key::columns(key), 0);
+                    }
+                    let column = walk.nth(*index - passed).ok_or(TOO_SHORT)??;
+                    passed = *index + 1;
                     Picked::Value(column.decode()?)
                 }
                 At::Slot(index, missing) => {

@@ -184,12 +184,10 @@ impl Batches {
         };
         let schema = self.table.schema();
         let id = through.map_or(self.table.id(), |through| through.index.id);
-        while let Some(merge) = &mut self.merge
-            && batch.rows() < rows_max
-        {
-            match merge.next()? {
-                Some((key, row)) => batch.push(schema, (&key, &row))?,
-                None => self.merge = None,
+        if let Some(merge) = &mut self.merge {
+            merge.visit(rows_max, |key, row| batch.push(schema, (key, row)))?;
+            if batch.rows() < rows_max {
+                self.merge = None;
             }
         }
         while batch.rows() < rows_max {

@@ -56,7 +56,8 @@ fn hot_keys(store: &Store, paths: &Paths, rows: &mut Rows) {
                 ),
                 ("Key", format_key(&one.prefix).into()),
                 ("LoadShare", Cell::Float(one.share.ratio())),
-                ("LoadShareError", Cell::Float(one.error.ratio())),
+                ("LoadShareLower", Cell::Float(one.bounds.0.ratio())),
+                ("LoadShareUpper", Cell::Float(one.bounds.1.ratio())),
                 ("WriteShare", Cell::Float(one.writes.ratio())),
                 (
                     "Samples",

@@ -1,0 +1,293 @@
+//! Who may come in over HTTP, and for how long without asking for anything.
+//!
+//! ```text
+//!   accept ──► a place is free ──────► requests, one after another; the place is given back at the end
+//!      │                                 └ nothing was asked in time: the connection is closed
+//!      ├────► none, but a refusal is ─► 503, and closed
+//!      │
+//!      └────► neither ───────────────► closed without a word
+//! ```
+//!
+//! A request has to be there as a whole within a while after the connection was opened or the last
+//! answer was sent, and an answer has to be taken at the same pace. So neither half a request nor a
+//! client that does not read keeps a place.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+
+/// Clients that may be told at a time that there is no place.
+const REFUSALS_MAX: usize = 32;
+/// Seconds that such a client has to hear it.
+const REFUSAL_SECONDS_MAX: u64 = 2;
+/// Bytes that are read of what such a client asks for.
+const REFUSED_BYTES_MAX: u64 = 64 << 10;
+/// Milliseconds until the next try when the machine has no more sockets to give.
+const ACCEPT_RETRY_MS: u64 = 100;
+
+/// What a client hears for which there is no place.
+const REFUSAL: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
+                       retry-after: 1\r\nconnection: close\r\ncontent-length: 28\r\n\r\n\
+                       too many connections of HTTP";
+
+/// How many clients are served at a time, and how long they may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time.
+    pub connections_max: usize,
+    /// The time from one answer to the whole of the next request.
+    pub request_time_max: Duration,
+}
+
+/// A socket that lets so many in.
+#[derive(Debug)]
+pub(super) struct Places {
+    socket: TcpListener,
+    free: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+    request_time_max: Duration,
+}
+
+impl Places {
+    pub(super) fn new(socket: TcpListener, limits: Limits) -> Self {
+        Self {
+            socket,
+            free: Arc::new(Semaphore::new(limits.connections_max)),
+            refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
+            request_time_max: limits.request_time_max,
+        }
+    }
+}
+
+impl axum::serve::Listener for Places {
+    type Io = Guest;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Guest, SocketAddr) {
+        loop {
+            let Ok((socket, address)) = self.socket.accept().await else {
+                // Out of file descriptors, most likely: others will give theirs back.
+                sleep(Duration::from_millis(ACCEPT_RETRY_MS)).await;
+                continue;
+            };
+            if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
+                return (Guest::new(socket, place, self.request_time_max), address);
+            }
+            if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
+                tokio::spawn(async move {
+                    let most = Duration::from_secs(REFUSAL_SECONDS_MAX);
+                    // It may be gone already, and nothing is left to be done about that.
+                    let _ = timeout(most, turn_away(socket)).await;
+                    drop(refusal);
+                });
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+}
+
+/// Tells a client that there is no place for it. What it sent is read until it hears that: closing
+/// before would take the answer away from it.
+async fn turn_away(mut socket: TcpStream) -> io::Result<()> {
+    socket.write_all(REFUSAL.as_bytes()).await?;
+    socket.shutdown().await?;
+    let mut rest = socket.take(REFUSED_BYTES_MAX);
+    tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
+    Ok(())
+}
+
+/// A client that has a place.
+#[derive(Debug)]
+pub(super) struct Guest {
+    socket: TcpStream,
+    request_time_max: Duration,
+    deadline: Pin<Box<Sleep>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Guest {
+    fn new(socket: TcpStream, place: OwnedSemaphorePermit, request_time_max: Duration) -> Self {
+        Self {
+            socket,
+            request_time_max,
+            deadline: Box::pin(sleep(request_time_max)),
+            _place: place,
+        }
+    }
+
+    /// What a wait comes to: it goes on, unless it has taken too long.
+    fn waited<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        match self.deadline.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Something of an answer was taken: from here on time is counted anew.
+    fn answered(&mut self) {
+        let deadline = Instant::now() + self.request_time_max;
+        self.deadline.as_mut().reset(deadline);
+    }
+}
+
+impl AsyncRead for Guest {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.socket).poll_read(context, buffer) {
+            Poll::Pending => self.waited(context),
+            ready => ready,
+        }
+    }
+}
+
+impl AsyncWrite for Guest {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.socket).poll_write(context, bytes) {
+            Poll::Pending => self.waited(context),
+            ready => {
+                self.answered();
+                ready
+            }
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use db::Database;
+
+    use super::super::HttpListener;
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(300);
+    const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+    /// A server for two clients.
+    async fn begin() -> SocketAddr {
+        let database = Arc::new(Database::memory().unwrap());
+        let limits = Limits {
+            connections_max: 2,
+            request_time_max: PATIENCE,
+        };
+        let listener = HttpListener::bind("127.0.0.1:0", database, limits).await;
+        let listener = listener.unwrap();
+        let address = listener.address().unwrap();
+        tokio::spawn(listener.serve(std::future::pending()));
+        address
+    }
+
+    /// All that is said until the other side closes; within half a minute.
+    async fn rest(socket: &mut TcpStream) -> String {
+        let mut said = Vec::new();
+        let heard = socket.read_to_end(&mut said);
+        let heard = timeout(Duration::from_secs(30), heard).await;
+        heard.expect("the server closes").unwrap();
+        String::from_utf8(said).unwrap()
+    }
+
+    /// Asks, on a connection that stays, and is answered.
+    async fn ask(socket: &mut TcpStream) {
+        socket.write_all(REQUEST).await.unwrap();
+        let mut said = String::new();
+        while !said.ends_with("ok\n") {
+            let mut some = [0; 512];
+            let count = socket.read(&mut some).await.unwrap();
+            assert_ne!(count, 0, "{said}");
+            said.push_str(std::str::from_utf8(&some[..count]).unwrap());
+        }
+        assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn whoever_has_no_place_hears_503_until_somebody_leaves() {
+        let address = begin().await;
+        let mut inside = Vec::new();
+        for _ in 0..2 {
+            let mut socket = TcpStream::connect(address).await.unwrap();
+            ask(&mut socket).await;
+            inside.push(socket);
+        }
+        let mut third = TcpStream::connect(address).await.unwrap();
+        third.write_all(REQUEST).await.unwrap();
+        let said = rest(&mut third).await;
+        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 503 "), "{said}");
+        assert!(head.ends_with(&format!("content-length: {}", body.len())));
+
+        drop(inside.pop());
+        // The server sees that somebody left when it looks.
+        loop {
+            let mut next = TcpStream::connect(address).await.unwrap();
+            next.write_all(REQUEST).await.unwrap();
+            let mut first = [0; 12];
+            next.read_exact(&mut first).await.unwrap();
+            if first == *b"HTTP/1.1 200" {
+                break;
+            }
+            assert_eq!(first, *b"HTTP/1.1 503");
+        }
+    }
+
+    #[tokio::test]
+    async fn half_a_request_does_not_keep_its_place() {
+        let address = begin().await;
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        let mut half = TcpStream::connect(address).await.unwrap();
+        half.write_all(b"GET /health HTTP/1.1\r\nHost:")
+            .await
+            .unwrap();
+        assert_eq!(rest(&mut silent).await, "");
+        assert_eq!(rest(&mut half).await, "");
+
+        // Nor does one that comes byte by byte.
+        let mut slow = TcpStream::connect(address).await.unwrap();
+        slow.write_all(b"GET /health HTTP/1.1\r\nx: ")
+            .await
+            .unwrap();
+        let begun = Instant::now();
+        while slow.write_all(b"x").await.is_ok() {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            sleep(PATIENCE / 10).await;
+        }
+        let mut next = TcpStream::connect(address).await.unwrap();
+        ask(&mut next).await;
+    }
+
+    #[tokio::test]
+    async fn a_client_that_goes_on_asking_stays() {
+        let address = begin().await;
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        for _ in 0..8 {
+            ask(&mut socket).await;
+            sleep(PATIENCE / 4).await;
+        }
+        assert_eq!(rest(&mut socket).await, "");
+    }
+}
