@@ -43,6 +43,8 @@ impl fmt::Display for Kind {
 pub struct Error {
     kind: Kind,
     source: Box<dyn std::error::Error + Send + Sync>,
+    /// The statement that it is about, as a part of its text.
+    statement: Option<syntax::Span>,
 }
 
 impl Error {
@@ -68,7 +70,18 @@ impl Error {
         Self {
             kind,
             source: Box::new(source),
+            statement: None,
         }
+    }
+
+    /// The same about the statement that stands there in its text.
+    pub(crate) fn of(mut self, statement: syntax::Span) -> Self {
+        self.statement = Some(statement);
+        self
+    }
+
+    pub(crate) fn statement(&self) -> Option<syntax::Span> {
+        self.statement
     }
 }
 

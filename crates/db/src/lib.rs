@@ -50,6 +50,7 @@ mod database;
 mod error;
 mod latency;
 mod metrics;
+mod place;
 mod policy;
 mod range;
 mod reads;

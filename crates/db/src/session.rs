@@ -77,7 +77,7 @@ pub struct Session {
     /// Statements that it was found out of whether they read everything.
     looked_at: HashSet<u64>,
     /// What PREPARE made, by name.
-    named: BTreeMap<String, Prepared>,
+    named: BTreeMap<String, statements::Named>,
     deallocated: Vec<String>,
     /// What DECLARE made, by name.
     cursors: BTreeMap<String, Cursor>,
@@ -223,7 +223,8 @@ impl Session {
         self.learn(&mut timer, &outcome);
         match outcome {
             Ok(Reply::Rows(rows)) => Ok(Reply::Rows(rows.timed(limit, timer))),
-            outcome => outcome.map_err(|error| self.failed(error)),
+            Ok(done) => Ok(done),
+            Err(error) => Err(self.failed(error).of(prepared.statement().span)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! PostgreSQL's codes for our errors, finer than the kinds: clients tell them apart by code. And the
 //! names that programs look for in an error, so that they need not read its text.
 
+use crate::place::{self, Thing};
 use crate::session::SessionError;
 use crate::{Error, Kind};
 
@@ -29,34 +30,19 @@ impl Error {
     }
 
     /// Where in the text the error is, in bytes from 0, also if it knows only a name: that of a table or
-    /// column that is not there, if it stands in the text once.
+    /// column that is not there.
     pub fn position_in(&self, text: &str) -> Option<usize> {
         if let Some(position) = self.position() {
             return Some(position);
         }
-        let name = match self.inner().downcast_ref::<sql::Error>()? {
-            sql::Error::NoSuchTable { name, .. } => name,
+        let (thing, name) = match self.inner().downcast_ref::<sql::Error>()? {
+            sql::Error::NoSuchTable { name, .. } => (Thing::Table, name),
             sql::Error::NoSuchColumn { column, .. } | sql::Error::UnknownColumn { column, .. } => {
-                column
+                (Thing::Column, column)
             }
             _ => return None,
         };
-        let name = name.rsplit('.').next().filter(|name| !name.is_empty())?;
-        let lower = text.to_ascii_lowercase();
-        let within = |one: char| one.is_alphanumeric() || one == '_';
-        let whole = |(at, _): &(usize, &str)| {
-            let before = text.get(..*at).and_then(|text| text.chars().next_back());
-            let after = text
-                .get(at + name.len()..)
-                .and_then(|text| text.chars().next());
-            !before.is_some_and(within) && !after.is_some_and(within)
-        };
-        let wanted = name.to_ascii_lowercase();
-        let mut found = lower.match_indices(&wanted).filter(whole);
-        match (found.next(), found.next()) {
-            (Some((at, _)), None) => Some(at),
-            _ => None,
-        }
+        place::find(text, self.statement(), thing, name).or_else(|| only(text, name))
     }
 
     /// Whether a prepared statement only has to be prepared again, because its tables changed.
@@ -103,6 +89,26 @@ impl Error {
             }
             _ => None,
         }
+    }
+}
+
+/// Where a name stands that the trees of its statement do not know, if it stands in the text once.
+fn only(text: &str, name: &str) -> Option<usize> {
+    let name = name.rsplit('.').next().filter(|name| !name.is_empty())?;
+    let lower = text.to_ascii_lowercase();
+    let within = |one: char| one.is_alphanumeric() || one == '_';
+    let whole = |(at, _): &(usize, &str)| {
+        let before = text.get(..*at).and_then(|text| text.chars().next_back());
+        let after = text
+            .get(at + name.len()..)
+            .and_then(|text| text.chars().next());
+        !before.is_some_and(within) && !after.is_some_and(within)
+    };
+    let wanted = name.to_ascii_lowercase();
+    let mut found = lower.match_indices(&wanted).filter(whole);
+    match (found.next(), found.next()) {
+        (Some((at, _)), None) => Some(at),
+        _ => None,
     }
 }
 

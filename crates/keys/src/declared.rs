@@ -13,8 +13,9 @@
 //!
 //! `Timestamp` in exactly this spelling is YQL's, an instant; `timestamp` is PostgreSQL's.
 //!
-//! Blanks at the end of a `char(n)` mean nothing, so they are not stored, and not shown either:
-//! PostgreSQL fills up with them, and its users cut them off again.
+//! Blanks at the end of a `char(n)` mean nothing, so they are not stored, and values that are equal but
+//! for them are equal as they are. Clients of PostgreSQL are sent values that are filled up with blanks,
+//! as it does, by whoever speaks to them.
 
 use std::fmt;
 
@@ -161,8 +162,19 @@ impl Declared {
         match self {
             Self::Timestamp(_) => Self::Timestamp(None),
             Self::Jsonb => Self::Jsonb,
+            // What is one of several characters of a length is of that length.
+            Self::Char(length) => Self::Char(length),
             _ => Self::Usual,
         }
+    }
+
+    /// How many blanks follow a text where all values are of one length.
+    pub fn blanks(self, text: &str) -> usize {
+        let Self::Char(Some(length)) = self else {
+            return 0;
+        };
+        let length = usize::try_from(length).unwrap_or_default();
+        length.saturating_sub(text.chars().count())
     }
 
     /// Whether every value of the other is one of this as it is.
@@ -353,6 +365,20 @@ mod tests {
         ] {
             assert_eq!(declared.fit(text), fit, "{declared} {text:?}");
             assert_eq!(declared.cut(text), cut, "{declared} {text:?}");
+        }
+    }
+
+    #[test]
+    fn only_characters_of_one_length_are_filled_up() {
+        for (declared, text, blanks) in [
+            (Declared::Char(Some(4)), "ab", 2),
+            (Declared::Char(Some(4)), "äöü", 1),
+            (Declared::Char(Some(2)), "abc", 0),
+            (Declared::Char(None), "ab", 0),
+            (Declared::Varchar(Some(4)), "ab", 0),
+            (Declared::Usual, "ab", 0),
+        ] {
+            assert_eq!(declared.blanks(text), blanks, "{declared} {text:?}");
         }
     }
 

@@ -111,12 +111,14 @@ pub enum Error {
     #[error("there is no parameter $1: parameters need a prepared statement")]
     ParameterUnbound,
     /// More of something than one connection may have.
-    #[error("more than {limit} {things} on one connection: close some")]
+    #[error("more than {limit} {things} on one connection: {remedy}")]
     TooMany {
         /// What there is too much of.
         things: &'static str,
         /// How many there may be.
         limit: usize,
+        /// What a client can do.
+        remedy: &'static str,
     },
 
     /// Bytes of a copy that do not follow its form.

@@ -357,8 +357,17 @@ fn interval(op: Operation, left: &Value, right: &Value) -> Result<Option<Value>>
     if let Some(number) =
         integer(number).filter(|_| number.value_type().is_some_and(Type::is_integer))
     {
-        let span = whole(op, i128::from(*span), number).and_then(|span| span.try_into().ok());
-        return Ok(span.map(Value::Interval));
+        let span = match op {
+            // A part of a microsecond is rounded, as it is for floats.
+            Operation::Divide => {
+                rounded(i256::from_i128(i128::from(*span)), i256::from_i128(number))
+                    .and_then(i256::to_i128)
+            }
+            _ => whole(op, i128::from(*span), number),
+        };
+        return Ok(span
+            .and_then(|span| span.try_into().ok())
+            .map(Value::Interval));
     }
     let span = Value::Int64(*span);
     let Some(Value::Double(product)) = float(op, &span, number, Type::Double)? else {

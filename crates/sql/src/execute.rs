@@ -14,7 +14,7 @@ use crate::explain::Ran;
 use crate::fast::{FastRows, RowSink};
 use crate::modify::{ChangePlan, Run};
 use crate::names::table_name;
-use crate::prepare::Plan;
+use crate::prepare::{self, Plan};
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
 use crate::statements::Statements;
@@ -281,6 +281,7 @@ impl Executor {
         parameters: &[Value],
         fast: bool,
     ) -> Result<Answer> {
+        let parameters = &*prepared.taken(parameters);
         match prepared.plan() {
             Plan::Insert(plan) => {
                 let query = prepared.query();
@@ -296,6 +297,10 @@ impl Executor {
             }
             Plan::Plain if matches!(prepared.statement().kind, Kind::Truncate(_)) => {
                 Box::pin(self.truncate(transaction, prepared.statement())).await
+            }
+            Plan::Nested(plan) => {
+                let work = plan.run(self, transaction, prepared, (parameters, fast));
+                Box::pin(work).await
             }
             Plan::Skip(plan) => {
                 let planned = prepared.query().ok_or_else(|| Error::Internal {
@@ -347,6 +352,7 @@ impl Executor {
         parameters: &[Value],
         fast: bool,
     ) -> Result<AnswerRows> {
+        let parameters = &*prepared.taken(parameters);
         if fast && let Some(rows) = self.read_by_key(&reader, prepared, parameters)? {
             return Ok(rows);
         }
@@ -377,7 +383,7 @@ impl Executor {
         parameters: &[Value],
     ) -> Result<Option<AnswerRows>> {
         match prepared.is_of(self.catalog().generation()) {
-            true => self.read_by_key(&reader, prepared, parameters),
+            true => self.read_by_key(&reader, prepared, &prepared.taken(parameters)),
             false => Ok(None),
         }
     }
@@ -403,7 +409,8 @@ impl Executor {
 
     /// Runs a query through DataFusion, so that its rows come as they are sent.
     pub async fn stream(&self, reader: Reader, query: &ast::Query) -> Result<AnswerRows> {
-        let rows = self.select_planned(reader, query, &[]).await?;
+        let query = prepare::without_blanks(&self.catalog, query);
+        let rows = self.select_planned(reader, &query, &[]).await?;
         Ok(AnswerRows {
             columns: Arc::clone(rows.columns()),
             source: Source::Query(rows),

@@ -242,6 +242,13 @@ impl Executor {
                 let read = shown(tree.as_ref(), asked.all);
                 writes::change(plan, reader, &found, read)
             }
+            Plan::Nested(plan) => {
+                let asked = Asked {
+                    explained: &plan.bare,
+                    ..*asked
+                };
+                Box::pin(self.explain_plan(&asked, fast)).await
+            }
             Plan::Count(_) | Plan::Skip(_) | Plan::Explain(_) | Plan::Plain => {
                 let tree = self.explain_query(asked, None).await?;
                 Ok(shown(tree.as_ref(), asked.all))

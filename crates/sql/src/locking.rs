@@ -5,10 +5,12 @@
 //!   WHERE key = … FOR UPDATE NOWAIT     an error if somebody is
 //!   any other query FOR UPDATE          a read; who changed what it saw is found out at COMMIT
 //!   … FOR UPDATE SKIP LOCKED            rows of one table that nobody else claims: `skipping`
+//!   … IN (… FOR UPDATE SKIP LOCKED)     the same inside of a statement: `nested`
 //! ```
 //!
 //! All strengths of lock are one here: FOR SHARE claims as FOR UPDATE does.
 
+mod nested;
 mod skipping;
 
 use std::ops::ControlFlow;
@@ -22,6 +24,7 @@ use crate::fast::{Keys, ReadPlan};
 use crate::scalar::Given;
 use crate::{Catalog, Error, Result};
 
+pub(crate) use nested::NestedPlan;
 pub(crate) use skipping::SkipPlan;
 
 /// A read by key that claims its row.

@@ -45,6 +45,7 @@ use txn::Reader;
 use crate::{Error, Executor, Prepared, Result};
 use lists::List;
 use size::Size;
+pub(crate) use trees::visit;
 
 /// Definitions that one text may hold.
 const DEFINITIONS_MAX: usize = 1_000;

@@ -12,17 +12,21 @@
 //! A plan holds the tables as they were when it was made. When any table changes, the catalog's
 //! generation rises, and a statement is made ready again before it runs.
 
+mod blanks;
 mod parameters;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use keys::{Declared, Type};
+use keys::{Declared, Type, Value};
 use syntax::{Kind, Statement, ast};
 use txn::Reader;
 
+pub(crate) use blanks::without_in as without_blanks;
+
 use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
-use crate::locking::{LockPlan, SkipPlan, refuse_skipping};
+use crate::locking::{LockPlan, NestedPlan, SkipPlan, refuse_skipping};
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn};
 use crate::statements::Tally;
@@ -62,6 +66,8 @@ pub(crate) enum Plan {
     Count(CountPlan),
     /// Rows that nobody else claims.
     Skip(Box<SkipPlan>),
+    /// The same in a part of the statement.
+    Nested(Box<NestedPlan>),
     Insert(Box<InsertPlan>),
     Change(Box<ChangePlan>),
     /// Shown, or run and shown.
@@ -85,6 +91,7 @@ impl Plan {
             Self::Lock(plan) => Some(&plan.read.path),
             Self::Change(plan) => plan.path.as_ref(),
             Self::Explain(explained) => return explained.lists().to_vec(),
+            Self::Nested(plan) => return plan.bare.lists().to_vec(),
             Self::Insert(_) | Self::Count(_) | Self::Skip(_) | Self::Plain => None,
         };
         path.map_or(Vec::new(), |path| path.filter.listed().collect())
@@ -189,6 +196,11 @@ impl Prepared {
         self.inner.declared.get(place).copied().unwrap_or_default()
     }
 
+    /// The values of parameters as the statement takes them.
+    pub(crate) fn taken<'v>(&self, values: &'v [Value]) -> Cow<'v, [Value]> {
+        blanks::taken(&self.inner.declared, values)
+    }
+
     /// The parameters that are lists, by their place from 0, and what they are lists of. Such a parameter
     /// is given as the text of the list: `{1,2}`.
     pub fn lists(&self) -> &[(usize, Type)] {
@@ -212,7 +224,7 @@ impl Prepared {
 
     /// Whether it passes over rows that others claim, which takes a transaction.
     pub fn skips_rows(&self) -> bool {
-        matches!(self.inner.plan, Plan::Skip(_))
+        matches!(self.inner.plan, Plan::Skip(_) | Plan::Nested(_))
     }
 
     /// Whether it was made for the tables of this generation.
@@ -247,7 +259,16 @@ impl Executor {
         hints: &[Option<Type>],
     ) -> Result<Prepared> {
         let generation = self.catalog().generation();
-        let drafted = self.draft(&statement, &reader, hints).await?;
+        let statement = blanks::without(self.catalog(), statement);
+        let nested = NestedPlan::new(self, &statement, &reader, hints).await?;
+        let drafted = match nested {
+            Some(nested) => Drafted {
+                parameters: nested.bare.hints(),
+                columns: nested.bare.columns().cloned(),
+                plan: Plan::Nested(Box::new(nested)),
+            },
+            None => self.draft(&statement, &reader, hints).await?,
+        };
         let (plan, mut parameters, mut columns) =
             (drafted.plan, drafted.parameters, drafted.columns);
         let select = match &statement.kind {

@@ -151,7 +151,9 @@ impl Prepared {
         let by_path = |path: &crate::fast::Path| path.filter.bound() == 0;
         match self.plan() {
             Plan::Read(plan) => plan.limit.is_none() && by_path(&plan.path),
-            Plan::Lock(_) | Plan::Skip(_) | Plan::Count(_) | Plan::Explain(_) => false,
+            Plan::Lock(_) | Plan::Skip(_) | Plan::Nested(_) | Plan::Count(_) | Plan::Explain(_) => {
+                false
+            }
             Plan::Change(plan) => plan.path.as_ref().is_none_or(by_path),
             Plan::Insert(plan) => plan.query().is_some(),
             Plan::Plain => self.query().is_some(),

@@ -40,6 +40,7 @@ pub mod fingerprint;
 pub mod forms;
 mod groups;
 pub mod literal;
+mod locks;
 mod long_strings;
 mod parse;
 pub mod quotes;

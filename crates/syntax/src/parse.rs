@@ -13,6 +13,7 @@ mod rows;
 mod sequence;
 mod session;
 mod table;
+mod with;
 
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -21,6 +22,7 @@ use crate::ast;
 use crate::dialect::EvenKeel;
 use crate::error::Result;
 use crate::forms::forms;
+use crate::locks;
 use crate::quotes;
 use crate::reader::{Reader, convert_name};
 use crate::rewrite::rewrite;
@@ -85,7 +87,7 @@ pub fn parse_each(text: &str) -> Result<Vec<Result<Statement>>> {
 /// Decides quotes and rewrites YQL's forms.
 fn prepare(text: &str, mut tokens: Vec<TokenWithSpan>, yql: bool) -> Result<Vec<TokenWithSpan>> {
     quotes::decide(text, &mut tokens, yql)?;
-    let tokens = forms(text, tokens, yql)?;
+    let tokens = forms(text, locks::after_limits(tokens), yql)?;
     rewrite(text, &tokens)
 }
 
@@ -177,10 +179,7 @@ fn other(reader: Reader<'_>) -> Result<Statement> {
 }
 
 fn query(reader: &mut Reader<'_>) -> Result<Kind> {
-    Ok(Kind::Query(Query {
-        discard: false,
-        query: reader.run(Parser::parse_query)?,
-    }))
+    Ok(with::statement(reader.run(Parser::parse_query)?))
 }
 
 fn discard(reader: &mut Reader<'_>) -> Result<Kind> {

@@ -25,6 +25,11 @@ pub(crate) enum SessionError {
     StatementExists { name: String },
     #[error("more than {limit} prepared statements in one session: DEALLOCATE some")]
     TooManyStatements { limit: usize },
+    #[error(
+        "more than {} MiB of prepared statements in one session: DEALLOCATE some",
+        limit >> 20
+    )]
+    StatementsTooLong { limit: usize },
     #[error("the prepared statement has {expected} parameters, and {given} were given")]
     ParameterCount { expected: usize, given: usize },
     #[error("setting `{name}` cannot be changed")]
@@ -78,7 +83,7 @@ impl SessionError {
             Self::NoSetting { .. } | Self::NotOfSystem { .. } => "42704",
             Self::NoStatement { .. } => "26000",
             Self::StatementExists { .. } => "42P05",
-            Self::TooManyStatements { .. } => "53400",
+            Self::TooManyStatements { .. } | Self::StatementsTooLong { .. } => "53400",
             Self::ParameterCount { .. } => "42601",
             Self::SettingFixed { .. } | Self::OfSystem { .. } => "55P02",
             Self::SystemValue { .. } => "22023",

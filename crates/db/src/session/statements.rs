@@ -6,13 +6,24 @@
 use keys::{Type, Value};
 use sql::Prepared;
 use syntax::ast;
-use syntax::{cast_type, literal_text};
+use syntax::{cast_type, literal, literal_text};
 
 use super::{Reply, Session, SessionError, done};
 use crate::{Error, Result};
 
 /// Statements that one session may keep by name.
-const NAMED_MAX: usize = 1_000;
+const NAMED_MAX: usize = 10_000;
+
+/// Bytes of their texts.
+const NAMED_BYTES_MAX: usize = 64 << 20;
+
+/// A statement that is kept by name.
+#[derive(Debug)]
+pub(super) struct Named {
+    prepared: Prepared,
+    /// How long its text is.
+    bytes: usize,
+}
 
 impl Session {
     /// The statement that an EXECUTE names; `None` if the statement is another.
@@ -28,7 +39,7 @@ impl Session {
         let name = name.0.last().and_then(|part| part.as_ident());
         let name = name.map(folded).unwrap_or_default();
         match self.named.get(&name) {
-            Some(prepared) => Ok(Some(prepared)),
+            Some(named) => Ok(Some(&named.prepared)),
             None => Err(SessionError::NoStatement { name }.into()),
         }
     }
@@ -50,10 +61,16 @@ impl Session {
                 }
                 let hints: Vec<_> = data_types.iter().map(cast_type).collect();
                 let text = statement.to_string();
+                let bytes = text.len();
+                let held: usize = self.named.values().map(|one| one.bytes).sum();
+                if held + bytes > NAMED_BYTES_MAX {
+                    let limit = NAMED_BYTES_MAX;
+                    return Err(SessionError::StatementsTooLong { limit }.into());
+                }
                 let parsed = self.parse(&text)?.into_iter().next();
                 let parsed = parsed.ok_or(SessionError::NoStatement { name: name.clone() })?;
                 let prepared = Box::pin(self.prepare(parsed, &hints)).await?;
-                self.named.insert(name, prepared);
+                self.named.insert(name, Named { prepared, bytes });
                 done("PREPARE").map(Some)
             }
             ast::Statement::Execute { parameters, .. } => {
@@ -99,7 +116,11 @@ fn values(given: &[ast::Expr], wanted: &[Type]) -> Result<Vec<Value>> {
             what: "an expression as parameter of EXECUTE".to_owned(),
         };
         let (stated, text) = literal_text(expr).ok_or_else(unsupported)?;
-        let value = Value::parse(stated.unwrap_or(*wanted), &text).map_err(Error::from)?;
+        let value = match literal(expr) {
+            // One with a type is as long and as fine as that says.
+            Some(value) => value,
+            None => Value::parse(stated.unwrap_or(*wanted), &text).map_err(Error::from)?,
+        };
         Ok(sql::cast(value, *wanted)?)
     };
     given.iter().zip(wanted).map(value).collect()

@@ -124,6 +124,7 @@ impl Session {
         hints: &[Option<Type>],
     ) -> Result<Prepared> {
         let started_ns = self.database.latencies.now_ns();
+        let span = statement.span;
         let statements = self.executor.statements();
         let tally = statement.fingerprint.take();
         let tally = tally.map(|(number, text)| statements.tally(number, &text, started_ns));
@@ -141,7 +142,7 @@ impl Session {
                         ..Call::default()
                     });
                 }
-                Err(error)
+                Err(error.of(span))
             }
         }
     }

@@ -314,7 +314,11 @@ impl Formats {
     /// The same, knowing which of the columns have a form of their own.
     pub(super) fn for_columns(self, columns: &[ResultColumn]) -> Self {
         let special = |column: &ResultColumn| {
-            column.list || matches!(column.declared, Declared::Timestamp(_) | Declared::Jsonb)
+            column.list
+                || matches!(
+                    column.declared,
+                    Declared::Timestamp(_) | Declared::Jsonb | Declared::Char(Some(_))
+                )
         };
         if !columns.iter().any(special) {
             return self;
@@ -325,6 +329,9 @@ impl Formats {
                 (Format::Binary, _) if column.list => Format::BinaryList(column.kind),
                 (Format::Binary, Declared::Jsonb) => Format::BinaryJson,
                 (Format::Text, Declared::Timestamp(_)) => Format::TextLocal,
+                (_, Declared::Char(_)) if column.list => self.of(position),
+                (Format::Text, Declared::Char(Some(length))) => Format::TextFilled(length),
+                (Format::Binary, Declared::Char(Some(length))) => Format::BinaryFilled(length),
                 (other, _) => other,
             };
         Self::Each(columns.iter().enumerate().map(format).collect())

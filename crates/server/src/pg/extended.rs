@@ -39,6 +39,8 @@ const BATCH_ROWS: usize = 256;
 
 /// Prepared statements that one connection may have.
 const STATEMENTS_MAX: usize = 10_000;
+/// What makes room for others.
+const CLOSE_STATEMENTS: &str = "DEALLOCATE or Close those that are done with";
 /// Portals that one connection may have.
 const PORTALS_MAX: usize = 1_000;
 
@@ -101,6 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(Error::TooMany {
                 things: "prepared statements",
                 limit: STATEMENTS_MAX,
+                remedy: CLOSE_STATEMENTS,
             });
         }
         let bytes = parse.query.len();
@@ -109,6 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(Error::TooMany {
                 things: "bytes of prepared statements",
                 limit: STATEMENTS_BYTES_MAX,
+                remedy: CLOSE_STATEMENTS,
             });
         }
         let located = |error| Error::in_text(error, &parse.query);
@@ -149,6 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(Error::TooMany {
                 things: "portals",
                 limit: PORTALS_MAX,
+                remedy: "Close some",
             });
         }
         let bytes: usize = bind
@@ -162,6 +167,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Err(Error::TooMany {
                 things: "bytes of parameters in portals",
                 limit: PARAMETERS_BYTES_MAX,
+                remedy: "Close some",
             });
         }
         let given = bind.parameters.len();

@@ -97,6 +97,10 @@ pub enum Format {
     BinaryJson,
     /// As people read it, a time as one without a zone.
     TextLocal,
+    /// As people read it, and so many characters of it: blanks follow what is shorter.
+    TextFilled(u32),
+    /// The same where machines read it.
+    BinaryFilled(u32),
 }
 
 impl Format {
@@ -112,8 +116,8 @@ impl Format {
     /// The protocol's code.
     pub fn code(self) -> i16 {
         match self {
-            Self::Text | Self::TextLocal => 0,
-            Self::Binary | Self::BinaryList(_) | Self::BinaryJson => 1,
+            Self::Text | Self::TextLocal | Self::TextFilled(_) => 0,
+            Self::Binary | Self::BinaryList(_) | Self::BinaryJson | Self::BinaryFilled(_) => 1,
         }
     }
 }
@@ -209,6 +213,13 @@ pub fn encode(value: &Value, format: Format, out: &mut BytesMut) -> Result<()> {
         Format::BinaryList(kind) => list::encode(value, kind, out),
         Format::BinaryJson => binary::encode_jsonb(value, out),
         Format::TextLocal => text::encode_local(value, out),
+        Format::TextFilled(_) | Format::BinaryFilled(_) => match value {
+            Value::Utf8(text) => {
+                encode_text(text, format, out);
+                Ok(())
+            }
+            other => text::encode(other, out),
+        },
     }
 }
 
@@ -218,6 +229,9 @@ pub fn encode_text(text: &str, format: Format, out: &mut BytesMut) {
         out.put_u8(binary::JSONB_VERSION);
     }
     out.put_slice(text.as_bytes());
+    if let Format::TextFilled(length) | Format::BinaryFilled(length) = format {
+        out.put_bytes(b' ', Declared::Char(Some(length)).blanks(text));
+    }
 }
 
 /// Reads text that is known to be UTF-8 without zero bytes into a value.
@@ -237,11 +251,13 @@ pub fn decode(bytes: &[u8], format: Format, oid: u32, wanted: Type) -> Result<Va
         return list::decode(bytes, oid, of);
     }
     match format {
-        Format::Text | Format::TextLocal if oid == OID_TIMESTAMP && wanted == Type::Timestamp => {
+        Format::Text | Format::TextLocal | Format::TextFilled(_)
+            if oid == OID_TIMESTAMP && wanted == Type::Timestamp =>
+        {
             text::decode_local(bytes)
         }
-        Format::Text | Format::TextLocal => text::decode(bytes, wanted),
-        Format::Binary | Format::BinaryList(_) | Format::BinaryJson => {
+        Format::Text | Format::TextLocal | Format::TextFilled(_) => text::decode(bytes, wanted),
+        Format::Binary | Format::BinaryList(_) | Format::BinaryJson | Format::BinaryFilled(_) => {
             binary::decode(bytes, oid, wanted)
         }
     }

@@ -5,6 +5,7 @@ import datetime
 import decimal
 import io
 import os
+import uuid
 
 import asyncpg
 
@@ -88,6 +89,28 @@ async def lists():
     same("array_agg", await conn.fetchval("SELECT array_agg(name ORDER BY id) FROM asyncpg_lists"), ["a", "b", "c"])
     found = await conn.fetch("SELECT * FROM unnest($1::integer[], $2::text[]) AS v(id, name)", [7, 8], ["x", None])
     same("unnest", tuples(found), [(7, "x"), (8, None)])
+    await conn.close()
+
+
+@section
+async def lists_of_types():
+    """= ANY with lists of the type that the server tells"""
+    ids = [uuid.UUID(int=number) for number in (1, 2, 3)]
+    conn = await connect()
+    await fresh(conn, "asyncpg_any", "id bigint PRIMARY KEY, four integer, two smallint, name text, short varchar(5), mark uuid, day date, price numeric(10, 2)")
+    await conn.executemany("INSERT INTO asyncpg_any VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                           [(number, number * 10, number, f"n{number}", f"s{number}", mark, datetime.date(2024, 2, number), decimal.Decimal(number))
+                            for number, mark in enumerate(ids, 1)])
+    for column, kind, values in (
+        ("id", "bigint", [1, 3, 2**40]), ("four", "integer", [10, 30]), ("two", "smallint", [1, 3]), ("name", "text", ["n1", "n3", 'x,"y']),
+        ("short", "varchar", ["s1", "s3"]), ("mark", "uuid", [ids[0], ids[2]]), ("day", "date", [datetime.date(2024, 2, 1), datetime.date(2024, 2, 3)]),
+        ("price", None, [decimal.Decimal(1), decimal.Decimal("3.00")]),
+    ):
+        for cast in ("", f"::{kind}[]") if kind else ("",):
+            found = await conn.fetch(f"SELECT id FROM asyncpg_any WHERE {column} = ANY($1{cast}) ORDER BY id", values)
+            same(f"{column} = ANY($1{cast})", tuples(found), [(1,), (3,)])
+    same("none", tuples(await conn.fetch("SELECT id FROM asyncpg_any WHERE id = ANY($1)", [])), [])
+    same("UPDATE", await conn.execute("UPDATE asyncpg_any SET name = 'new' WHERE id = ANY($1)", [1, 2]), "UPDATE 2")
     await conn.close()
 
 

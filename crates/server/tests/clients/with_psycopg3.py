@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import decimal
 import threading
+import uuid
 
 import psycopg
 from psycopg import errors, sql
@@ -129,6 +130,31 @@ def lists():
             same(f"arrays, binary {binary}", cur.fetchone(), ([1, 2, None], ["a", 'b,"c']))
         same("array_agg", conn.execute("SELECT array_agg(name ORDER BY id) FROM psycopg3_lists").fetchone(),
              (["a", "b", "c"],))
+
+
+@section
+def lists_of_types():
+    """= ANY with lists of each type, as text and in binary, by key and not"""
+    ids = [uuid.UUID(int=number) for number in (1, 2, 3)]
+    with connect() as conn:
+        fresh(conn, "psycopg3_any", "id bigint PRIMARY KEY, four integer, two smallint, name text, short varchar(5), code char(4), mark uuid, day date, price numeric(10, 2)")
+        for number, mark in enumerate(ids, 1):
+            conn.execute("INSERT INTO psycopg3_any VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                         (number, number * 10, number, f"n{number}", f"s{number}", f"c{number}", mark, datetime.date(2024, 2, number), decimal.Decimal(number)))
+        for sign in ("s", "b", "t"):
+            for column, values in {
+                "id": [1, 3, 2**40], "four": [10, 30], "two": [1, 3], "name": ["n1", "n3", 'x,"y'], "short": ["s1", "s3"], "code": ["c1", "c3"],
+                "mark": [ids[0], ids[2]], "day": [datetime.date(2024, 2, 1), datetime.date(2024, 2, 3)], "price": [decimal.Decimal(1), decimal.Decimal("3.00")],
+            }.items():
+                found = conn.execute(f"SELECT id FROM psycopg3_any WHERE {column} = ANY(%{sign}) ORDER BY id", (values,))
+                same(f"{column} = ANY, %{sign}", found.fetchall(), [(1,), (3,)])
+                found = conn.execute(f"SELECT count(*) FROM psycopg3_any WHERE {column} <> ALL(%{sign})", (values,))
+                same(f"{column} <> ALL, %{sign}", found.fetchone(), (1,))
+            same(f"none, %{sign}", conn.execute(f"SELECT id FROM psycopg3_any WHERE id = ANY(%{sign})", ([],)).fetchall(), [])
+        done = conn.execute("UPDATE psycopg3_any SET name = 'new' WHERE id = ANY(%s)", ([1, 2],))
+        same("UPDATE", done.rowcount, 2)
+        done = conn.execute("DELETE FROM psycopg3_any WHERE mark = ANY(%s)", ([ids[1]],))
+        same("DELETE", done.rowcount, 1)
 
 
 @section

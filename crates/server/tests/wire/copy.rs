@@ -431,7 +431,7 @@ async fn a_copy_keeps_lengths_and_forms_of_declared_types() {
     assert_eq!(send(&client, copy, &[rows]).await.unwrap(), 1);
     assert_eq!(
         fetch(&client, "COPY declared TO STDOUT").await,
-        "1\tfive5\ta\t2024-02-29 12:00:00\t{\"a\": 1}\n"
+        "1\tfive5\ta \t2024-02-29 12:00:00\t{\"a\": 1}\n"
     );
     let binary = "COPY declared (id, moment, doc) TO STDOUT (FORMAT binary)";
     let stream = client.copy_out(binary).await.unwrap();

@@ -69,3 +69,43 @@ async fn descriptions_name_declared_types_and_their_tables() {
         .collect();
     assert_eq!(told, [("numeric", -1, None), ("text", -1, None)]);
 }
+
+#[tokio::test]
+async fn characters_of_one_length_come_filled_up_with_blanks() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let fill = "CREATE TABLE codes (code char(5) PRIMARY KEY, land char(3), free bpchar);
+        INSERT INTO codes VALUES ('ab', 'zw', 'x  '), ('äö', NULL, '')";
+    client.batch_execute(fill).await.unwrap();
+    // By key and by DataFusion, in binary and in text, whatever blanks the question has.
+    for (text, asked) in [
+        ("SELECT code, land, free FROM codes WHERE code = $1", "ab"),
+        (
+            "SELECT code, land, free FROM codes WHERE code = $1",
+            "ab       ",
+        ),
+        (
+            "SELECT max(code), max(land), max(free) FROM codes WHERE code = $1",
+            "ab ",
+        ),
+        (
+            "SELECT code, land, free FROM codes WHERE land = $1 ORDER BY free",
+            "zw ",
+        ),
+    ] {
+        let rows = client.query(text, &[&asked]).await.unwrap();
+        assert_eq!(rows.len(), 1, "{text} {asked:?}");
+        let found: Vec<&str> = (0..3).map(|at| rows[0].get(at)).collect();
+        assert_eq!(found, ["ab   ", "zw ", "x"], "{text} {asked:?}");
+    }
+    let shown = "SELECT code, land, code::text, code || '|' FROM codes ORDER BY code";
+    let mut lines = Vec::new();
+    for message in client.simple_query(shown).await.unwrap() {
+        if let tokio_postgres::SimpleQueryMessage::Row(row) = message {
+            let cells = (0..4).map(|at| row.get(at).unwrap_or("NULL"));
+            lines.push(cells.collect::<Vec<_>>().join(","));
+        }
+    }
+    assert_eq!(lines, ["ab   ,zw ,ab,ab|", "äö   ,NULL,äö,äö|"]);
+}

@@ -45,10 +45,13 @@ impl ToSql for Raw {
 
     fn encode_format(&self, _: &tokio_postgres::types::Type) -> tokio_postgres::types::Format {
         match self.format {
-            Format::Text | Format::TextLocal => tokio_postgres::types::Format::Text,
-            Format::Binary | Format::BinaryList(_) | Format::BinaryJson => {
-                tokio_postgres::types::Format::Binary
+            Format::Text | Format::TextLocal | Format::TextFilled(_) => {
+                tokio_postgres::types::Format::Text
             }
+            Format::Binary
+            | Format::BinaryList(_)
+            | Format::BinaryJson
+            | Format::BinaryFilled(_) => tokio_postgres::types::Format::Binary,
         }
     }
 
@@ -281,6 +284,69 @@ async fn a_transaction_is_whole_or_not_there() {
 }
 
 #[tokio::test]
+async fn workers_that_share_a_queue_never_take_the_same_job() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let jobs: Vec<String> = (0..40).map(|id| format!("({id}, 'new')")).collect();
+    let fill = format!(
+        "CREATE TABLE jobs (id bigint PRIMARY KEY, state text, worker text);
+         INSERT INTO jobs (id, state) VALUES {}",
+        jobs.join(", ")
+    );
+    client.batch_execute(&fill).await.unwrap();
+    let by_list = "UPDATE jobs SET state = 'done', worker = $1 WHERE id IN (SELECT id FROM jobs
+        WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id";
+    let by_join = "WITH job AS (SELECT id FROM jobs WHERE state = 'new' ORDER BY id
+        FOR UPDATE SKIP LOCKED LIMIT 1)
+        UPDATE jobs SET state = 'done', worker = $1 FROM job WHERE jobs.id = job.id
+        RETURNING jobs.id";
+
+    // While one has a job in an open transaction the other gets the next one.
+    let (mut first, second) = (server.connect().await, server.connect().await);
+    let open = first.transaction().await.unwrap();
+    let taken = open.query(by_list, &[&"first"]).await.unwrap();
+    assert_eq!(taken[0].get::<_, i64>(0), 0);
+    for (text, id) in [(by_list, 1), (by_join, 2)] {
+        let next = second.query(text, &[&"second"]).await.unwrap();
+        assert_eq!(next[0].get::<_, i64>(0), id, "{text}");
+    }
+    open.commit().await.unwrap();
+
+    let mut workers = Vec::new();
+    for (worker, text) in [
+        ("a", by_list),
+        ("b", by_join),
+        ("c", by_list),
+        ("d", by_join),
+    ] {
+        let client = server.connect().await;
+        workers.push(tokio::spawn(async move {
+            let mut taken: Vec<i64> = Vec::new();
+            loop {
+                match client.query(text, &[&worker]).await {
+                    Ok(rows) if rows.is_empty() => return taken,
+                    Ok(rows) => taken.extend(rows.iter().map(|row| row.get::<_, i64>(0))),
+                    // Another was faster in between; nothing was taken.
+                    Err(error) => assert_eq!(code(&error), "40001", "{error}"),
+                }
+            }
+        }));
+    }
+    let mut all = vec![0, 1, 2];
+    for worker in workers {
+        all.extend(worker.await.unwrap());
+    }
+    all.sort_unstable();
+    assert_eq!(all, (0..40).collect::<Vec<i64>>());
+    let left = client
+        .query_one("SELECT count(*) FROM jobs WHERE state = 'new'", &[])
+        .await
+        .unwrap();
+    assert_eq!(left.get::<_, i64>(0), 0);
+}
+
+#[tokio::test]
 async fn a_dropped_client_leaves_no_transaction_behind() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
@@ -363,6 +429,35 @@ async fn errors_have_codes_and_places_and_the_client_goes_on() {
         "22P03"
     );
     assert!(client.query(&select, &[&7_i64]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_place_of_an_unknown_name_is_that_of_the_name() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    counters(&client).await;
+    for (text, place) in [
+        ("SELECT 'nope' AS nope, nope FROM counters", 24),
+        (
+            "/* nope */ SELECT n FROM counters WHERE counters.nope = 1",
+            50,
+        ),
+        (
+            "SELECT n FROM counters; SELECT 'ü' AS nope, nope FROM counters",
+            45,
+        ),
+        ("SELECT 'none' FROM none", 20),
+        ("UPDATE counters SET nope = 'nope'", 21),
+        ("INSERT INTO counters (id, nope) VALUES (1, 'nope')", 27),
+    ] {
+        let error = client.batch_execute(text).await.unwrap_err();
+        let found = error
+            .as_db_error()
+            .and_then(|error| error.position().cloned());
+        let expected = tokio_postgres::error::ErrorPosition::Original(place);
+        assert_eq!(found, Some(expected), "{text}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -119,6 +119,40 @@ fn statements_and_parameters_that_are_kept_have_a_limit() {
     assert_eq!(refused, Some((21, "53400".to_owned())));
 }
 
+#[test]
+fn ten_thousand_statements_are_kept_and_no_more() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let mut stream = greeted(&server);
+    // An empty text is a statement too, and costs nothing to plan.
+    let parse = |name: usize| message(b'P', format!("s{name}\0\0\0\0").as_bytes());
+    for hundred in 0..100 {
+        let mut batch: Vec<u8> = (0..100)
+            .flat_map(|one| parse(hundred * 100 + one))
+            .collect();
+        batch.extend(message(b'S', b""));
+        stream.write_all(&batch).unwrap();
+        let done = format!("{}Z", "1".repeat(100));
+        assert_eq!(round(&mut stream), (done, 'I'));
+    }
+    let one_more = [parse(10_000), message(b'S', b"")].concat();
+    stream.write_all(&one_more).unwrap();
+    let (kind, body) = receive(&mut stream);
+    assert_eq!((kind, sqlstate(&body).as_str()), (b'E', "53400"));
+    let text = String::from_utf8_lossy(&body).into_owned();
+    assert!(text.contains("DEALLOCATE"), "{text}");
+    assert_eq!(round(&mut stream), ("Z".to_owned(), 'I'));
+    // One that is closed makes room for one, and all that are let go for many.
+    let close = message(b'C', b"Ss7\0");
+    stream.write_all(&[close, one_more].concat()).unwrap();
+    assert_eq!(round(&mut stream), ("31Z".to_owned(), 'I'));
+    stream.write_all(&query("DEALLOCATE ALL")).unwrap();
+    assert_eq!(round(&mut stream), ("CZ".to_owned(), 'I'));
+    let again = [parse(1), parse(2), message(b'S', b"")].concat();
+    stream.write_all(&again).unwrap();
+    assert_eq!(round(&mut stream), ("11Z".to_owned(), 'I'));
+}
+
 #[tokio::test]
 async fn a_thousand_conditions_and_ten_thousand_values_are_not_too_many() {
     let data = tempfile::tempdir().unwrap();

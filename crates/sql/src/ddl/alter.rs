@@ -381,7 +381,10 @@ impl<'d> Draft<'d> {
                     return unsupported("another type for a column that exists");
                 }
                 if !declared.admits(column.declared) {
-                    return unsupported("a shorter length for a column that exists");
+                    return unsupported(match declared.digits() {
+                        Some(_) => "a smaller precision for a column that exists",
+                        None => "a shorter length for a column that exists",
+                    });
                 }
                 column.declared = *declared;
             }

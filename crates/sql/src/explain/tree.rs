@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+/// Keys and ranges of one read that are shown to people; programs are told more of them.
+const KEYS_MAX: usize = 4;
+
 /// One part of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Node {
@@ -146,9 +149,11 @@ impl Fact {
             Self::Text(text) => text.clone(),
             Self::Number(number) => number.to_string(),
             Self::Keys(keys, total) => {
-                let mut text = keys.join(", ");
-                if keys.len() < *total {
-                    let _ = write!(text, ", … ({total} in all)");
+                let first: Vec<&str> = keys.iter().take(KEYS_MAX).map(String::as_str).collect();
+                let mut text = first.join(", ");
+                let more = total.saturating_sub(first.len());
+                if more > 0 {
+                    let _ = write!(text, " and {more} more");
                 }
                 text
             }

@@ -117,6 +117,18 @@ impl SkipPlan {
         planned: &PlannedQuery,
         given: Given<'_>,
     ) -> Result<AnswerRows> {
+        let taken = self.take(executor, transaction, planned, given).await?;
+        Ok(AnswerRows::ready("SELECT", self.columns(planned), taken))
+    }
+
+    /// The same, as the rows they are.
+    pub(crate) async fn take(
+        &self,
+        executor: &Executor,
+        transaction: &mut Transaction,
+        planned: &PlannedQuery,
+        given: Given<'_>,
+    ) -> Result<Vec<Vec<Value>>> {
         let limit = number(self.limit.as_ref(), given)?.unwrap_or(usize::MAX);
         let mut passed = number(self.offset.as_ref(), given)?.unwrap_or(0);
         let columns = self.columns(planned);
@@ -152,7 +164,7 @@ impl SkipPlan {
                 taken.push(row);
             }
         }
-        Ok(AnswerRows::ready("SELECT", columns, taken))
+        Ok(taken)
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn done(flow: ControlFlow<Box<Error>>) -> Result<()> {
 }
 
 /// Visits every tree of the parser's in a statement.
-pub(super) fn visit<V: ast::VisitorMut>(kind: &mut Kind, visitor: &mut V) -> ControlFlow<V::Break> {
+pub(crate) fn visit<V: ast::VisitorMut>(kind: &mut Kind, visitor: &mut V) -> ControlFlow<V::Break> {
     use ast::VisitMut as _;
     match kind {
         Kind::Query(query) => query.query.visit(visitor),

@@ -213,6 +213,11 @@ impl ast::Visitor for Finds<'_> {
 
     fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
         match expr {
+            // Characters put together with others are text.
+            ast::Expr::BinaryOp {
+                op: ast::BinaryOperator::StringConcat,
+                ..
+            } => {}
             ast::Expr::BinaryOp { left, right, .. }
             | ast::Expr::IsDistinctFrom(left, right)
             | ast::Expr::IsNotDistinctFrom(left, right) => self.pair(left, right),

@@ -150,10 +150,17 @@ fn of(expr: &Expr, input: &LogicalPlan) -> Told {
         Expr::ScalarFunction(call) => match Checked::cast_of(expr) {
             Some(declared) => Told::cast(declared),
             // It knows whether it answers with JSON.
-            None if Checked::output_of(expr).is_some() => Told {
-                json: false,
-                ..first(&call.args)
-            },
+            None if Checked::output_of(expr).is_some() => {
+                let told = first(&call.args);
+                Told {
+                    json: false,
+                    declared: match told.declared {
+                        Declared::Char(_) => Declared::Usual,
+                        other => other,
+                    },
+                    ..told
+                }
+            }
             None if passes_on(call.name()) => first(&call.args),
             None => Told::default(),
         },
@@ -166,13 +173,20 @@ fn of(expr: &Expr, input: &LogicalPlan) -> Told {
 /// What is known of something that is one of these.
 fn among<'e>(exprs: impl Iterator<Item = &'e Expr>, input: &LogicalPlan) -> Told {
     let mut all = Told::default();
+    let mut first = None;
+    let mut alike = true;
     for expr in exprs {
         let told = of(expr, input).computed();
+        alike &= *first.get_or_insert(told.declared) == told.declared;
         if all.declared == Declared::Usual {
             all.declared = told.declared;
         }
         let field = expr.to_field(input.schema());
         all.json |= told.json || field.is_ok_and(|(_, field)| kind_of(&field) == Type::Json);
+    }
+    // Only where all are of one length are they filled up to it.
+    if matches!(all.declared, Declared::Char(_)) && !alike {
+        all.declared = Declared::Usual;
     }
     all
 }

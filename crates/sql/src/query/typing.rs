@@ -31,6 +31,9 @@ use super::results;
 use crate::arithmetic::{self, Operation};
 use crate::{Error, cast, number};
 
+const DAY_US: i64 = 86_400_000_000;
+const NANOS_PER_MICRO: i64 = 1_000;
+
 /// Types what has types while a statement is read, so that nothing is refused that we can do.
 #[derive(Debug)]
 pub(crate) struct Typing;
@@ -318,6 +321,10 @@ fn arithmetic(
     right: Expr,
     schema: &DFSchema,
 ) -> DataFusionResult<Computed> {
+    let (left, right) = match op {
+        Operation::Multiply | Operation::Divide => (span(left), span(right)),
+        _ => (left, right),
+    };
     let (Some(left_kind), Some(right_kind)) = (known(&left, schema), known(&right, schema)) else {
         return Ok(Err((left, right)));
     };
@@ -343,6 +350,20 @@ fn arithmetic(
         Some(kind) => Ok(Checked::call(Body::Binary(op), vec![left, right], kind)),
         None => Err((left, right)),
     })
+}
+
+/// A span of time as a statement writes it, as one of ours, so that it can be multiplied. One with months
+/// is none: how long those are is known only beside a day.
+fn span(expr: Expr) -> Expr {
+    let Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(span)), None) = &expr else {
+        return expr;
+    };
+    let days_us = i64::from(span.days).checked_mul(DAY_US);
+    let whole = days_us.and_then(|days| days.checked_add(span.nanoseconds / NANOS_PER_MICRO));
+    match whole.filter(|_| span.months == 0) {
+        Some(us) => Expr::Literal(ScalarValue::DurationMicrosecond(Some(us)), None),
+        None => expr,
+    }
 }
 
 /// Our type of an expression, if it is exactly one of ours.

@@ -1,0 +1,252 @@
+//! Blanks at the end of what is compared with a `char(n)`: they mean nothing, and columns keep none.
+//!
+//! ```text
+//!   … WHERE code = 'ab   '         'ab', as the column has it
+//!   … WHERE code = $1              $1 loses its blanks in each run
+//!   … WHERE code = 'ab  '::text    as it is: texts are compared with all their blanks
+//! ```
+//!
+//! A name means the column of the table it is qualified by; by itself it means a `char(n)` only if it is
+//! one in every table of the statement that has it.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use keys::{Declared, Value};
+use syntax::statement::CopySource;
+use syntax::{Kind, Statement, ast};
+
+use crate::names::{table_name, tree_name, tree_table_name};
+use crate::{Catalog, Table};
+
+/// The statement without blanks that mean nothing.
+pub(super) fn without(catalog: &Catalog, statement: Arc<Statement>) -> Arc<Statement> {
+    let mut tables = Tables::new(catalog);
+    tables.collect(&statement.kind);
+    if !tables.have_chars() {
+        return statement;
+    }
+    let mut statement = Statement::clone(&statement);
+    let mut blanks = Blanks { tables };
+    let _ = syntax::deep(|| crate::named::visit(&mut statement.kind, &mut blanks));
+    Arc::new(statement)
+}
+
+/// The same of a query.
+pub(crate) fn without_in<'q>(catalog: &Catalog, query: &'q ast::Query) -> Cow<'q, ast::Query> {
+    let mut tables = Tables::new(catalog);
+    let _ = syntax::deep(|| ast::Visit::visit(query, &mut tables));
+    if !tables.have_chars() {
+        return Cow::Borrowed(query);
+    }
+    let mut query = query.clone();
+    let mut blanks = Blanks { tables };
+    let _ = syntax::deep(|| ast::VisitMut::visit(&mut query, &mut blanks));
+    Cow::Owned(query)
+}
+
+/// The values of parameters that are declared so, as they are compared and stored.
+pub(super) fn taken<'v>(declared: &[Declared], values: &'v [Value]) -> Cow<'v, [Value]> {
+    let is_char = |one: &Declared| matches!(one, Declared::Char(_));
+    if !declared.iter().any(is_char) {
+        return Cow::Borrowed(values);
+    }
+    let mut values = values.to_vec();
+    for (value, declared) in values.iter_mut().zip(declared) {
+        if let (Value::Utf8(text), true) = (&*value, is_char(declared))
+            && text.ends_with(' ')
+        {
+            *value = Value::from(text.trim_end_matches(' '));
+        }
+    }
+    Cow::Owned(values)
+}
+
+/// The tables of a statement, and the names they go by.
+struct Tables<'c> {
+    catalog: &'c Catalog,
+    all: Vec<(String, Arc<Table>)>,
+}
+
+impl<'c> Tables<'c> {
+    fn new(catalog: &'c Catalog) -> Self {
+        Self {
+            catalog,
+            all: Vec::new(),
+        }
+    }
+
+    fn collect(&mut self, kind: &Kind) {
+        let _ = syntax::deep(|| match kind {
+            Kind::Query(query) => ast::Visit::visit(query.query.as_ref(), self),
+            Kind::DeclareCursor(cursor) => ast::Visit::visit(&cursor.query, self),
+            Kind::Insert(insert) => {
+                let name = table_name(&insert.table).ok();
+                self.add(name, None);
+                ast::Visit::visit(&insert.source, self)
+            }
+            Kind::Update(update) => ast::Visit::visit(update.as_ref(), self),
+            Kind::Delete(delete) => ast::Visit::visit(delete.as_ref(), self),
+            Kind::Copy(copy) => match &copy.source {
+                CopySource::Query(query) => ast::Visit::visit(query, self),
+                CopySource::Table { .. } => ControlFlow::Continue(()),
+            },
+            Kind::Explain(explain) => {
+                self.collect(&explain.statement.kind);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+    }
+
+    fn add(&mut self, name: Option<String>, alias: Option<String>) {
+        if let Some(name) = name
+            && let Some(table) = self.catalog.find(&name)
+        {
+            self.all.push((alias.unwrap_or(name), table));
+        }
+    }
+
+    fn have_chars(&self) -> bool {
+        let mut columns = self.all.iter().flat_map(|(_, one)| one.schema().columns());
+        columns.any(|column| matches!(column.declared, Declared::Char(_)))
+    }
+
+    /// Whether a column is a `char(n)`.
+    fn is_char(&self, qualifier: Option<&str>, name: &str) -> bool {
+        let qualified = |(known, _): &&(String, Arc<Table>)| qualifier == Some(known.as_str());
+        let known = self.all.iter().any(|one| qualified(&one));
+        let tables = self.all.iter().filter(|one| !known || qualified(one));
+        let columns = tables.flat_map(|(_, table)| table.schema().columns());
+        let mut found = false;
+        for column in columns.filter(|column| column.name == name) {
+            if !matches!(column.declared, Declared::Char(_)) {
+                return false;
+            }
+            found = true;
+        }
+        found
+    }
+
+    fn names_char(&self, expr: &ast::Expr) -> bool {
+        match expr {
+            ast::Expr::Identifier(name) => self.is_char(None, &tree_name(name)),
+            ast::Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [.., of, name] => self.is_char(Some(&tree_name(of)), &tree_name(name)),
+                _ => false,
+            },
+            ast::Expr::Nested(inner) => self.names_char(inner),
+            ast::Expr::Cast { data_type, .. } => {
+                matches!(syntax::cast_declared(data_type), Declared::Char(_))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl ast::Visitor for Tables<'_> {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &ast::TableFactor) -> ControlFlow<()> {
+        if let ast::TableFactor::Table { name, alias, .. } = factor {
+            let alias = alias.as_ref().map(|alias| tree_name(&alias.name));
+            self.add(tree_table_name(name).ok(), alias);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Blanks<'c> {
+    tables: Tables<'c>,
+}
+
+impl Blanks<'_> {
+    /// Both sides of a comparison, or of one after the other of each.
+    fn pair(&self, left: &mut ast::Expr, right: &mut ast::Expr) {
+        if let (ast::Expr::Tuple(left), ast::Expr::Tuple(right)) = (&mut *left, &mut *right) {
+            for (left, right) in left.iter_mut().zip(right) {
+                self.pair(left, right);
+            }
+            return;
+        }
+        if self.tables.names_char(left) {
+            strip(right);
+        } else if self.tables.names_char(right) {
+            strip(left);
+        }
+    }
+}
+
+/// Takes the blanks from the end of a text that is written, or of each in a list of them.
+fn strip(expr: &mut ast::Expr) {
+    match expr {
+        ast::Expr::Nested(inner) => strip(inner),
+        ast::Expr::Array(list) => list.elem.iter_mut().for_each(strip),
+        ast::Expr::Value(value) => {
+            if let ast::Value::SingleQuotedString(text)
+            | ast::Value::EscapedStringLiteral(text)
+            | ast::Value::UnicodeStringLiteral(text) = &mut value.value
+            {
+                text.truncate(text.trim_end_matches(' ').len());
+            }
+        }
+        _ => {}
+    }
+}
+
+impl ast::VisitorMut for Blanks<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        match expr {
+            ast::Expr::BinaryOp { left, op, right } if compares(op) => self.pair(left, right),
+            ast::Expr::IsDistinctFrom(left, right)
+            | ast::Expr::IsNotDistinctFrom(left, right)
+            | ast::Expr::AnyOp { left, right, .. }
+            | ast::Expr::AllOp { left, right, .. } => self.pair(left, right),
+            ast::Expr::Between {
+                expr, low, high, ..
+            } => {
+                self.pair(expr, low);
+                self.pair(expr, high);
+            }
+            ast::Expr::InList { expr, list, .. } => {
+                list.iter_mut().for_each(|one| self.pair(expr, one));
+            }
+            ast::Expr::Function(call) if call.name.to_string().eq_ignore_ascii_case("nullif") => {
+                if let ast::FunctionArguments::List(list) = &mut call.args
+                    && let [
+                        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(left)),
+                        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(right)),
+                    ] = list.args.as_mut_slice()
+                {
+                    self.pair(left, right);
+                }
+            }
+            ast::Expr::Case {
+                operand: Some(operand),
+                conditions,
+                ..
+            } => {
+                let conditions = conditions.iter_mut();
+                conditions.for_each(|when| self.pair(operand, &mut when.condition));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether an operator compares its sides.
+pub(super) fn compares(op: &ast::BinaryOperator) -> bool {
+    matches!(
+        op,
+        ast::BinaryOperator::Eq
+            | ast::BinaryOperator::NotEq
+            | ast::BinaryOperator::Lt
+            | ast::BinaryOperator::LtEq
+            | ast::BinaryOperator::Gt
+            | ast::BinaryOperator::GtEq
+    )
+}
