@@ -1,4 +1,5 @@
-//! Everything that can be wrong with a type name, a value, a key, a path, a row or a digest call.
+//! Everything that can be wrong with a type name, a value, a key, a path, a row, an item or a digest
+//! call.
 
 use crate::types::Type;
 
@@ -110,6 +111,84 @@ pub enum Error {
         /// Bytes of the value.
         bytes: usize,
         /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Text that is no number of an attribute.
+    #[error("`{text}` is no number: write an integer, a decimal number, inf or nan")]
+    NumberInvalid {
+        /// The text as given, cut when it is long.
+        text: String,
+    },
+    /// Text that is no time of an attribute.
+    #[error("`{text}` is no time: {reason}")]
+    TimeInvalid {
+        /// The text as given, cut when it is long.
+        text: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Bytes that are no array.
+    #[error("no array of numbers: {reason}")]
+    ArrayInvalid {
+        /// What is wrong with them.
+        reason: &'static str,
+    },
+    /// A name that no attribute can have.
+    #[error("attribute name `{name}`: {reason}")]
+    AttributeNameInvalid {
+        /// The name, cut when it is long.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A name that no item can have.
+    #[error("item name `{name}`: {reason}")]
+    ItemNameInvalid {
+        /// The name, cut when it is long.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// One attribute above the limit of its kind.
+    #[error("attribute `{name}` is {kind} of {bytes} bytes, above the limit of {limit} bytes")]
+    AttributeTooLong {
+        /// The attribute.
+        name: String,
+        /// What it is.
+        kind: &'static str,
+        /// Bytes of its value.
+        bytes: usize,
+        /// The limit it breaks.
+        limit: usize,
+    },
+    /// The attributes of an item above the limit of all together.
+    #[error("item of {bytes} bytes is above the limit of {limit} bytes")]
+    ItemTooLong {
+        /// Bytes of all names and values.
+        bytes: usize,
+        /// The limit they break.
+        limit: usize,
+    },
+    /// An item with more attributes than one may have.
+    #[error("item of {attributes} attributes is above the limit of {limit} attributes")]
+    ItemAttributesTooMany {
+        /// Attributes of the item.
+        attributes: usize,
+        /// The limit it breaks.
+        limit: usize,
+    },
+    /// An item written in a format that this version does not know.
+    #[error("item format {found} is not known, only format {known} is")]
+    ItemVersionUnknown {
+        /// The version found.
+        found: u8,
+        /// The version that is understood.
+        known: u8,
+    },
+    /// Bytes that no item encodes to.
+    #[error("undecodable item: {reason}")]
+    ItemUndecodable {
+        /// What is wrong with them.
         reason: &'static str,
     },
     /// A digest function that does not exist.

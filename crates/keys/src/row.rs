@@ -261,14 +261,7 @@ impl<'a> RowView<'a> {
 
     #[inline]
     fn end(&self, i: usize) -> Option<usize> {
-        let at = i * self.width.bytes();
-        let end = self.ends.get(at..at + self.width.bytes())?;
-        match *end {
-            [a] => Some(usize::from(a)),
-            [a, b] => Some(usize::from(u16::from_le_bytes([a, b]))),
-            [a, b, c, d] => usize::try_from(u32::from_le_bytes([a, b, c, d])).ok(),
-            _ => None,
-        }
+        self.width.end(self.ends, i)
     }
 }
 
@@ -380,14 +373,14 @@ fn append_cell(row: &mut Vec<u8>, value: &Value) {
 
 /// How many bytes one end takes.
 #[derive(Clone, Copy, Debug)]
-enum Width {
+pub(crate) enum Width {
     One,
     Two,
     Four,
 }
 
 impl Width {
-    fn for_bytes(payload_bytes: usize) -> Self {
+    pub(crate) fn for_bytes(payload_bytes: usize) -> Self {
         if u8::try_from(payload_bytes).is_ok() {
             Self::One
         } else if u16::try_from(payload_bytes).is_ok() {
@@ -398,7 +391,7 @@ impl Width {
     }
 
     #[inline]
-    fn of_code(code: u8) -> Option<Self> {
+    pub(crate) fn of_code(code: u8) -> Option<Self> {
         match code {
             1 => Some(Self::One),
             2 => Some(Self::Two),
@@ -408,7 +401,7 @@ impl Width {
     }
 
     #[inline]
-    fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::One => 1,
             Self::Two => 2,
@@ -417,13 +410,26 @@ impl Width {
     }
 
     #[inline]
-    fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         usize::from(self.code())
     }
 
-    fn append(self, row: &mut Vec<u8>, end: usize) {
-        let end = u32::try_from(end).expect("200 columns of 16 MiB end below 4 GiB");
+    pub(crate) fn append(self, row: &mut Vec<u8>, end: usize) {
+        let end = u32::try_from(end).expect("rows and items end below 4 GiB");
         let little_endian = end.to_le_bytes();
         row.extend(little_endian.into_iter().take(self.bytes()));
+    }
+
+    /// The end at place `i` of a list of ends.
+    #[inline]
+    pub(crate) fn end(self, ends: &[u8], i: usize) -> Option<usize> {
+        let at = i * self.bytes();
+        let end = ends.get(at..at + self.bytes())?;
+        match *end {
+            [a] => Some(usize::from(a)),
+            [a, b] => Some(usize::from(u16::from_le_bytes([a, b]))),
+            [a, b, c, d] => usize::try_from(u32::from_le_bytes([a, b, c, d])).ok(),
+            _ => None,
+        }
     }
 }

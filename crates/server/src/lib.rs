@@ -7,11 +7,14 @@
 //!   Prometheus, load balancers ── HTTP ──────► http ─────► db::Database, to look
 //! ```
 //!
+//! [`nosql`] is the pure half of the NoSQL web API, values and expressions; the HTTP half stands on it.
+//!
 //! Everything a statement means is decided behind [`db::Session`]; here is only how it comes in and
 //! how its answer goes out. The binary `evenkeel` adds the command line.
 
 pub mod error;
 pub mod http;
+pub mod nosql;
 pub mod pg;
 pub mod serve;
 pub mod shell;
