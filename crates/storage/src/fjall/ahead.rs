@@ -199,7 +199,7 @@ mod tests {
                     Step::Change => {
                         let record = vec![1; usize::try_from(buffered).unwrap()];
                         file.write_all_at(&record, *end).unwrap();
-                        *end += std::mem::take(&mut buffered);
+                        *end += mem::take(&mut buffered);
                         journals.push((create(folder.path(), number + 1), 0));
                     }
                 }
