@@ -243,10 +243,6 @@ async fn workers_share_a_queue_by_skipping_what_others_have() {
     assert_eq!(run(&mut one, next).await.unwrap(), [[Value::Int64(4)]]);
     let all = "SELECT count(*) FROM jobs WHERE state = 'done'";
     assert_eq!(run(&mut one, all).await.unwrap(), [[Value::Int64(3)]]);
-    for text in [
-        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs LIMIT 1 FOR UPDATE SKIP LOCKED)",
-        "SELECT a.id FROM jobs a, jobs b FOR UPDATE SKIP LOCKED",
-    ] {
-        assert_eq!(sqlstate(run(&mut one, text).await), "0A000", "{text}");
-    }
+    let joined = "SELECT a.id FROM jobs a, jobs b FOR UPDATE SKIP LOCKED";
+    assert_eq!(sqlstate(run(&mut one, joined).await), "0A000");
 }

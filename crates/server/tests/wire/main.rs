@@ -22,4 +22,5 @@ mod settings;
 mod shell;
 mod statement_stats;
 mod system;
+mod values;
 mod yql;
