@@ -65,7 +65,7 @@ struct Stream {
 /// rows are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Head {
-    Row(u128),
+    Row(u128, u64),
     Over,
 }
 
@@ -220,8 +220,7 @@ impl Merge {
         })?;
         *head = match (there, self.direction) {
             (false, _) => Head::Over,
-            (true, Direction::Ascending) => Head::Row(first_bytes(stream.rest())),
-            (true, Direction::Descending) => Head::Row(!first_bytes(stream.rest())),
+            (true, direction) => first_bytes(stream.rest(), direction),
         };
         Ok(())
     }
@@ -258,15 +257,23 @@ impl Stream {
     }
 }
 
-/// The first bytes as a number that sorts as they do; fewer than it takes are as if zeros followed.
+/// The first bytes as numbers that sort as they do: two columns of eight bytes with their tags. Fewer
+/// than it takes are as if zeros followed.
 #[inline]
-fn first_bytes(bytes: &[u8]) -> u128 {
-    let first = bytes.first_chunk().copied().unwrap_or_else(|| {
-        let mut first = [0; size_of::<u128>()];
+fn first_bytes(bytes: &[u8], direction: Direction) -> Head {
+    const BYTES: usize = size_of::<u128>() + size_of::<u64>();
+    let first: [u8; BYTES] = bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut first = [0; BYTES];
         for (byte, of) in first.iter_mut().zip(bytes) {
             *byte = *of;
         }
         first
     });
-    u128::from_be_bytes(first)
+    let (high, low) = first.split_first_chunk().expect("sixteen of them");
+    let low = low.try_into().expect("and eight more");
+    let (high, low) = (u128::from_be_bytes(*high), u64::from_be_bytes(low));
+    match direction {
+        Direction::Ascending => Head::Row(high, low),
+        Direction::Descending => Head::Row(!high, !low),
+    }
 }

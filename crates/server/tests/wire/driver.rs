@@ -1,8 +1,8 @@
 //! A driver's view: statements, transactions, errors, portals, pipelines.
 
 use server::pg::types::Format;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 
 use crate::process::Server;
 use crate::values::Raw;

@@ -3,8 +3,8 @@
 use bytes::BytesMut;
 use keys::{Type, Value};
 use server::pg::types::{Format, encode};
-use tokio_postgres::types::{FromSql, IsNull, ToSql, to_sql_checked};
 use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, to_sql_checked};
 
 use crate::process::Server;
 
