@@ -6,9 +6,8 @@ mod heat;
 mod keys;
 mod live;
 
-use std::path::PathBuf;
-
 use crate::measure::Report;
+use crate::options::Options;
 use crate::{Error, Result};
 
 /// What the list of benches says.
@@ -37,37 +36,9 @@ const QUICK: Scale = Scale {
     live_seconds: 10,
 };
 
-/// The command line.
-struct Options {
-    quick: bool,
-    scale: Scale,
-    only: Option<String>,
-    server: PathBuf,
-}
-
-impl Options {
-    fn read(arguments: &[String]) -> Result<Self> {
-        let mut options = Self {
-            quick: false,
-            scale: FULL,
-            only: None,
-            server: std::env::current_exe()?.with_file_name("evenkeel"),
-        };
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
-            let mut value = || {
-                let missing = || Error::Usage(format!("`{argument}` needs a value"));
-                rest.next().cloned().ok_or_else(missing)
-            };
-            match argument.as_str() {
-                "--quick" => (options.quick, options.scale) = (true, QUICK),
-                "--only" => options.only = Some(value()?),
-                "--server" => options.server = value()?.into(),
-                other => return Err(Error::Usage(format!("unknown option `{other}`"))),
-            }
-        }
-        Ok(options)
-    }
+/// How much is done of what was asked for.
+fn scale(options: &Options) -> Scale {
+    if options.quick { QUICK } else { FULL }
 }
 
 type Part = fn(&mut Report, &Options) -> Result<()>;

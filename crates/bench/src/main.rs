@@ -4,6 +4,7 @@ mod error;
 mod even;
 mod ground;
 mod measure;
+mod options;
 mod sql;
 
 use std::process::ExitCode;

@@ -30,11 +30,12 @@ mod turns;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use server::Server;
 
 use crate::measure::Report;
+use crate::options::Options;
 use crate::{Error, Result};
 
 /// What the list of benches says.
@@ -82,46 +83,15 @@ struct Arena<'a> {
     scale: Scale,
 }
 
-/// The command line.
-struct Options {
-    scale: Scale,
-    only: Option<String>,
-    server: PathBuf,
-}
-
-impl Options {
-    fn read(arguments: &[String]) -> Result<Self> {
-        let mut options = Self {
-            scale: FULL,
-            only: None,
-            server: std::env::current_exe()?.with_file_name("evenkeel"),
-        };
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
-            let mut value = || {
-                let missing = || Error::Usage(format!("`{argument}` needs a value"));
-                rest.next().cloned().ok_or_else(missing)
-            };
-            match argument.as_str() {
-                "--quick" => options.scale = QUICK,
-                "--only" => options.only = Some(value()?),
-                "--server" => options.server = value()?.into(),
-                other => return Err(Error::Usage(format!("unknown option `{other}`"))),
-            }
-        }
-        if !options.server.exists() {
-            let path = options.server.display();
-            return Err(Error::Usage(format!(
-                "there is no server at {path}; build it, or name it with --server PATH"
-            )));
-        }
-        Ok(options)
-    }
-}
-
 /// Runs the bench, and answers whether every floor was held.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::read(arguments)?;
+    if !options.server.exists() {
+        let path = options.server.display();
+        return Err(Error::Usage(format!(
+            "there is no server at {path}; build it, or name it with --server PATH"
+        )));
+    }
     let chosen = parts::chosen(options.only.as_deref())?;
     let dir = tempfile::Builder::new().prefix("bench-sql-").tempdir()?;
     // PostgreSQL refuses to run as root and so may run as somebody else.
@@ -130,7 +100,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
         ours: Server::ours(&options.server, dir.path())?,
         theirs: Server::postgresql(dir.path())?,
         dir: dir.path(),
-        scale: options.scale,
+        scale: if options.quick { QUICK } else { FULL },
     };
     let mut report = Report::default();
     introduce(&report, &arena)?;

@@ -189,6 +189,7 @@ fn of_fault(fault: sql::Fault) -> &'static str {
         sql::Fault::Cardinality => "21000",
         sql::Fault::Operator => "42883",
         sql::Fault::Text => "22P02",
+        sql::Fault::Feature => "0A000",
     }
 }
 

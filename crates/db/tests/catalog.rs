@@ -3,11 +3,16 @@
 
 #![cfg(test)]
 
+#[path = "opened/database.rs"]
+mod database;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use db::{Database, Direction, Error, Options, Range, Reply, Session, Value};
-use storage::{Engine, Fault, FaultyEngine, MemoryEngine, MemoryMedium, SharedPlacement, SpaceId};
+use db::{Database, Direction, Error, Range, Session, Value};
+use storage::{Engine, Fault, FaultyEngine, MemoryEngine, MemoryMedium, SpaceId};
+
+use database::{ask, opened, run};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
@@ -16,33 +21,11 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn open_over(engine: Arc<dyn Engine>) -> Result<Arc<Database>, Error> {
-    let open = move || -> storage::Result<Arc<dyn Engine>> { Ok(Arc::clone(&engine)) };
-    let mut options = Options::new(Arc::new(SharedPlacement::new(open)));
-    options.background = false;
-    Ok(Arc::new(Database::open_with(options)?))
+    opened(move || Arc::clone(&engine), |_| {})
 }
 
 fn open(medium: &MemoryMedium) -> Arc<Database> {
     open_over(Arc::new(MemoryEngine::open(medium))).unwrap()
-}
-
-/// Runs statements and answers with the rows of the last.
-async fn run(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    let mut found = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        found.clear();
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                found.extend(more?);
-            }
-        }
-    }
-    Ok(found)
-}
-
-async fn ask(db: &Arc<Database>, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    run(&mut Session::new(Arc::clone(db)), text).await
 }
 
 #[tokio::test]

@@ -2,12 +2,17 @@
 
 #![cfg(test)]
 
+#[path = "opened/database.rs"]
+mod database;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use db::{Database, Error, Options, Reply, Session, Value};
+use db::{Database, Value};
 use storage::env::SimulatedClock;
-use storage::{Engine, MemoryEngine, MemoryMedium, SharedPlacement};
+use storage::{Engine, MemoryEngine, MemoryMedium};
+
+use database::{ask, opened};
 
 /// How a table's column spells a second.
 type Spelled = fn(u64) -> String;
@@ -17,27 +22,15 @@ const START_S: u64 = 1_704_067_200;
 
 fn open(background: bool) -> (Arc<Database>, Arc<SimulatedClock>) {
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::open(&MemoryMedium::new()));
-    let open = move || -> storage::Result<Arc<dyn Engine>> { Ok(Arc::clone(&engine)) };
     let clock = Arc::new(SimulatedClock::new(START_S * 1_000_000));
-    let mut options = Options::new(Arc::new(SharedPlacement::new(open)));
-    options.clock = Arc::clone(&clock) as Arc<_>;
-    options.background = background;
-    (Arc::new(Database::open_with(options).unwrap()), clock)
-}
-
-async fn ask(db: &Arc<Database>, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    let mut session = Session::new(Arc::clone(db));
-    let mut found = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        found.clear();
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                found.extend(more?);
-            }
-        }
-    }
-    Ok(found)
+    let db = opened(
+        move || Arc::clone(&engine),
+        |options| {
+            options.clock = Arc::clone(&clock) as Arc<_>;
+            options.background = background;
+        },
+    );
+    (db.unwrap(), clock)
 }
 
 async fn ids(db: &Arc<Database>) -> Vec<i64> {

@@ -2,11 +2,16 @@
 
 #![cfg(test)]
 
+#[path = "opened/database.rs"]
+mod database;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use db::{Database, Error, Kind, Options, Reply, Session, Value};
-use storage::{Engine, Fault, FaultyEngine, MemoryEngine, MemoryMedium, SharedPlacement};
+use db::{Database, Error, Kind, Session, Value};
+use storage::{Engine, Fault, FaultyEngine, MemoryEngine, MemoryMedium};
+
+use database::{ask, opened, run};
 
 const ROWS: i64 = 3000;
 const WRITERS: i64 = 3;
@@ -18,29 +23,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn open_over(engine: Arc<dyn Engine>) -> Arc<Database> {
-    let open = move || -> storage::Result<Arc<dyn Engine>> { Ok(Arc::clone(&engine)) };
-    let mut options = Options::new(Arc::new(SharedPlacement::new(open)));
-    options.background = false;
-    Arc::new(Database::open_with(options).unwrap())
-}
-
-/// Runs statements and answers with the rows of the last.
-async fn run(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    let mut found = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        found.clear();
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                found.extend(more?);
-            }
-        }
-    }
-    Ok(found)
-}
-
-async fn ask(db: &Arc<Database>, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    run(&mut Session::new(Arc::clone(db)), text).await
+    opened(move || Arc::clone(&engine), |_| {}).unwrap()
 }
 
 async fn fill(db: &Arc<Database>) {

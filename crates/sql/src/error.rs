@@ -517,6 +517,8 @@ pub enum Fault {
     Operator,
     /// Text that is no value.
     Text,
+    /// Something that makes sense and is not done.
+    Feature,
 }
 
 fn did_you_mean(name: &Option<String>) -> String {

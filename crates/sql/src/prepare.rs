@@ -198,7 +198,9 @@ impl Prepared {
 
     /// The values of parameters as the statement takes them.
     pub(crate) fn taken<'v>(&self, values: &'v [Value]) -> Cow<'v, [Value]> {
-        blanks::taken(&self.inner.declared, values)
+        let lists = &self.inner.lists;
+        let is_list = |place: usize| lists.iter().any(|(other, _)| *other == place);
+        blanks::taken(&self.inner.declared, values, is_list)
     }
 
     /// The parameters that are lists, by their place from 0, and what they are lists of. Such a parameter

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use db::{Database, Prepared, Reply, Session, Value};
 use storage::{Engine, FjallEngine, FjallOptions, SharedPlacement};
 
-use super::Options;
+use super::scale;
 use crate::measure::{Report, Stopwatch, alternate, per_second};
+use crate::options::Options;
 use crate::{Error, Result};
 
 /// Heat may cost three of a hundred.
@@ -119,10 +120,10 @@ pub(super) fn run(report: &mut Report, options: &Options) -> Result<()> {
     let dir = tempfile::Builder::new().prefix("bench-heat-").tempdir()?;
     let mut with = Side::open(&dir.path().join("with"), true)?;
     let mut without = Side::open(&dir.path().join("without"), false)?;
-    let statements = options.scale.statements;
+    let statements = scale(options).statements;
     let duel = alternate(
         "heat_overhead",
-        options.scale.rounds,
+        scale(options).rounds,
         |round| with.run(statements, round),
         |round| without.run(statements, round),
     )?;

@@ -12,8 +12,8 @@ use std::thread::Thread;
 
 use db::{Database, Picked, Prepared, RowSink, Session, Value};
 
-use super::Options;
 use crate::measure::{Report, Stopwatch, alternate, per_second};
+use crate::options::Options;
 use crate::{Error, Result};
 
 /// The least that a merge of 16 buckets may reach of a plain key.

@@ -15,8 +15,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls};
 
-use super::Options;
+use super::scale;
 use crate::measure::{Report, Stopwatch, millis};
+use crate::options::Options;
 use crate::sql::server::Server;
 use crate::{Error, Result};
 
@@ -148,7 +149,7 @@ pub(super) fn run(report: &mut Report, options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let seconds = options.scale.live_seconds;
+    let seconds = scale(options).live_seconds;
     let (mut took, rounds) = runtime.block_on(measure(server.port, seconds))?;
     let (peace, upheaval) = (p99(&mut took.peace), p99(&mut took.upheaval));
     report.say(&format!(

@@ -3,5 +3,7 @@
 #![cfg(test)]
 
 mod control;
+#[path = "../opened/database.rs"]
+mod database;
 mod seeds;
 mod stage;

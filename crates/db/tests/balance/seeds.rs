@@ -10,7 +10,8 @@ use db::{Database, PartitionInfo, Table, Value};
 use keys::digest::numeric_hash;
 use storage::env::{Random, SeededRandom};
 
-use crate::stage::{Stage, ask};
+use crate::database::ask;
+use crate::stage::Stage;
 
 /// Events that come in between two rounds of the control loop, and how long that is.
 const EVENTS: u64 = 200;

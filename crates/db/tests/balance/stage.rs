@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use db::{Balanced, Database, Error, Options, Reply, Session, Value};
+use db::{Balanced, Database, Error, Value};
 use storage::env::{Clock, SeededRandom};
-use storage::{Engine, MemoryEngine, MemoryMedium, SharedPlacement};
+use storage::{MemoryEngine, MemoryMedium};
+
+use crate::database::{ask, opened};
 
 /// 2024-01-01.
 const START_US: u64 = 1_704_067_200_000_000;
@@ -103,27 +105,12 @@ impl Stage {
 
 fn open(medium: &Arc<MemoryMedium>, clock: &Arc<BusyClock>) -> Arc<Database> {
     let medium = Arc::clone(medium);
-    let open =
-        move || -> storage::Result<Arc<dyn Engine>> { Ok(Arc::new(MemoryEngine::open(&medium))) };
-    let mut options = Options::new(Arc::new(SharedPlacement::new(open)));
-    options.clock = Arc::clone(clock) as Arc<_>;
-    options.random = Arc::new(SeededRandom::new(1));
-    options.background = false;
-    Arc::new(Database::open_with(options).unwrap())
-}
-
-/// Runs statements; the rows of the last one.
-pub(crate) async fn ask(db: &Arc<Database>, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    let mut session = Session::new(Arc::clone(db));
-    let mut found = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        found.clear();
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                found.extend(more?);
-            }
-        }
-    }
-    Ok(found)
+    let db = opened(
+        move || Arc::new(MemoryEngine::open(&medium)),
+        |options| {
+            options.clock = Arc::clone(clock) as Arc<_>;
+            options.random = Arc::new(SeededRandom::new(1));
+        },
+    );
+    db.unwrap()
 }

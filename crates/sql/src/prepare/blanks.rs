@@ -3,7 +3,10 @@
 //! ```text
 //!   … WHERE code = 'ab   '         'ab', as the column has it
 //!   … WHERE code = $1              $1 loses its blanks in each run
+//!   … WHERE code = ANY ($1)        so does each element of $1
 //!   … WHERE code = 'ab  '::text    as it is: texts are compared with all their blanks
+//!   … WHERE code LIKE 'ab   '      patterns see the blanks, so the column is filled up
+//!   … WHERE code LIKE 'ab%'        as it is: blanks change nothing
 //! ```
 //!
 //! A name means the column of the table it is qualified by; by itself it means a `char(n)` only if it is
@@ -18,6 +21,7 @@ use syntax::statement::CopySource;
 use syntax::{Kind, Statement, ast};
 
 use crate::names::{table_name, tree_name, tree_table_name};
+use crate::query::FILLED;
 use crate::{Catalog, Table};
 
 /// The statement without blanks that mean nothing.
@@ -46,17 +50,27 @@ pub(crate) fn without_in<'q>(catalog: &Catalog, query: &'q ast::Query) -> Cow<'q
     Cow::Owned(query)
 }
 
-/// The values of parameters that are declared so, as they are compared and stored.
-pub(super) fn taken<'v>(declared: &[Declared], values: &'v [Value]) -> Cow<'v, [Value]> {
+/// The values of parameters that are declared so, as they are compared and stored. `is_list` tells which
+/// of them are lists of what is declared.
+pub(super) fn taken<'v>(
+    declared: &[Declared],
+    values: &'v [Value],
+    is_list: impl Fn(usize) -> bool,
+) -> Cow<'v, [Value]> {
     let is_char = |one: &Declared| matches!(one, Declared::Char(_));
     if !declared.iter().any(is_char) {
         return Cow::Borrowed(values);
     }
     let mut values = values.to_vec();
-    for (value, declared) in values.iter_mut().zip(declared) {
-        if let (Value::Utf8(text), true) = (&*value, is_char(declared))
-            && text.ends_with(' ')
-        {
+    for (place, (value, declared)) in values.iter_mut().zip(declared).enumerate() {
+        let (Value::Utf8(text), true) = (&*value, is_char(declared)) else {
+            continue;
+        };
+        if is_list(place) {
+            let list = crate::query::list_with(text, |element| element.trim_end_matches(' '));
+            // What is no list is refused by whoever reads it.
+            *value = list.map_or_else(|| value.clone(), |list| Value::from(list.as_str()));
+        } else if text.ends_with(' ') {
             *value = Value::from(text.trim_end_matches(' '));
         }
     }
@@ -113,34 +127,36 @@ impl<'c> Tables<'c> {
         columns.any(|column| matches!(column.declared, Declared::Char(_)))
     }
 
-    /// Whether a column is a `char(n)`.
-    fn is_char(&self, qualifier: Option<&str>, name: &str) -> bool {
+    /// What a column is declared as, if it is a `char(n)`.
+    fn char_column(&self, qualifier: Option<&str>, name: &str) -> Option<Declared> {
         let qualified = |(known, _): &&(String, Arc<Table>)| qualifier == Some(known.as_str());
         let known = self.all.iter().any(|one| qualified(&one));
         let tables = self.all.iter().filter(|one| !known || qualified(one));
         let columns = tables.flat_map(|(_, table)| table.schema().columns());
-        let mut found = false;
+        let mut found = None;
         for column in columns.filter(|column| column.name == name) {
             if !matches!(column.declared, Declared::Char(_)) {
-                return false;
+                return None;
             }
-            found = true;
+            found.get_or_insert(column.declared);
         }
         found
     }
 
-    fn names_char(&self, expr: &ast::Expr) -> bool {
+    /// What an expression is declared as, if it is a `char(n)`.
+    fn char_of(&self, expr: &ast::Expr) -> Option<Declared> {
         match expr {
-            ast::Expr::Identifier(name) => self.is_char(None, &tree_name(name)),
+            ast::Expr::Identifier(name) => self.char_column(None, &tree_name(name)),
             ast::Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [.., of, name] => self.is_char(Some(&tree_name(of)), &tree_name(name)),
-                _ => false,
+                [.., of, name] => self.char_column(Some(&tree_name(of)), &tree_name(name)),
+                _ => None,
             },
-            ast::Expr::Nested(inner) => self.names_char(inner),
+            ast::Expr::Nested(inner) => self.char_of(inner),
             ast::Expr::Cast { data_type, .. } => {
-                matches!(syntax::cast_declared(data_type), Declared::Char(_))
+                let declared = syntax::cast_declared(data_type);
+                Some(declared).filter(|one| matches!(one, Declared::Char(_)))
             }
-            _ => false,
+            _ => None,
         }
     }
 }
@@ -170,11 +186,35 @@ impl Blanks<'_> {
             }
             return;
         }
-        if self.tables.names_char(left) {
+        if self.tables.char_of(left).is_some() {
             strip(right);
-        } else if self.tables.names_char(right) {
+        } else if self.tables.char_of(right).is_some() {
             strip(left);
         }
+    }
+
+    /// Fills up what is looked at by a pattern that can tell.
+    fn fill(&self, expr: &mut ast::Expr, pattern: &ast::Expr) {
+        let length = self.tables.char_of(expr).and_then(Declared::length);
+        if let Some(length) = length.filter(|_| !ignores_blanks(pattern)) {
+            let length = ast::Value::Number(length.to_string(), false);
+            let arguments = vec![expr.clone(), ast::Expr::Value(length.into())];
+            *expr = crate::system::call(FILLED, arguments);
+        }
+    }
+}
+
+/// Whether a pattern of LIKE says the same of a text with blanks behind it as of one without: it ends in
+/// `%`, which takes them, and nothing else in it can.
+fn ignores_blanks(pattern: &ast::Expr) -> bool {
+    let ast::Expr::Value(value) = pattern else {
+        return false;
+    };
+    match &value.value {
+        ast::Value::SingleQuotedString(text) => {
+            text.ends_with('%') && !text.contains([' ', '_', '\\'])
+        }
+        _ => false,
     }
 }
 
@@ -201,6 +241,24 @@ impl ast::VisitorMut for Blanks<'_> {
     fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
         match expr {
             ast::Expr::BinaryOp { left, op, right } if compares(op) => self.pair(left, right),
+            ast::Expr::BinaryOp { left, op, right } if matches(op) => self.fill(left, right),
+            ast::Expr::Like {
+                expr,
+                pattern,
+                escape_char: None,
+                ..
+            }
+            | ast::Expr::ILike {
+                expr,
+                pattern,
+                escape_char: None,
+                ..
+            } => self.fill(expr, pattern),
+            ast::Expr::Like { expr, .. }
+            | ast::Expr::ILike { expr, .. }
+            | ast::Expr::SimilarTo { expr, .. } => {
+                self.fill(expr, &ast::Expr::value(ast::Value::Null))
+            }
             ast::Expr::IsDistinctFrom(left, right)
             | ast::Expr::IsNotDistinctFrom(left, right)
             | ast::Expr::AnyOp { left, right, .. }
@@ -236,6 +294,17 @@ impl ast::VisitorMut for Blanks<'_> {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether an operator looks at its left side by a regular expression.
+fn matches(op: &ast::BinaryOperator) -> bool {
+    matches!(
+        op,
+        ast::BinaryOperator::PGRegexMatch
+            | ast::BinaryOperator::PGRegexIMatch
+            | ast::BinaryOperator::PGRegexNotMatch
+            | ast::BinaryOperator::PGRegexNotIMatch
+    )
 }
 
 /// Whether an operator compares its sides.

@@ -168,6 +168,14 @@ impl Finds<'_> {
         }
     }
 
+    /// A list of what stands beside it; blanks at the end of its elements may mean nothing.
+    fn list(&mut self, value: &ast::Expr, list: &ast::Expr) {
+        let declared = self.known(value);
+        if let Some(declared @ Declared::Char(_)) = declared {
+            self.note(list, declared);
+        }
+    }
+
     /// What an expression is declared as, if it is a column or a cast.
     fn known(&self, expr: &ast::Expr) -> Option<Declared> {
         match expr {
@@ -230,9 +238,21 @@ impl ast::Visitor for Finds<'_> {
             ast::Expr::InList { expr, list, .. } => {
                 list.iter().for_each(|one| self.pair(expr, one));
             }
+            ast::Expr::AnyOp { left, right, .. } | ast::Expr::AllOp { left, right, .. } => {
+                self.list(left, right);
+            }
             ast::Expr::Cast {
                 expr, data_type, ..
-            } => self.note(expr, syntax::cast_declared(data_type)),
+            } => {
+                let declared = match data_type {
+                    ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, None)) => {
+                        let element = syntax::cast_declared(element);
+                        Some(element).filter(|one| matches!(one, Declared::Char(_)))
+                    }
+                    other => Some(syntax::cast_declared(other)),
+                };
+                self.note(expr, declared.unwrap_or_default());
+            }
             _ => {}
         }
         ControlFlow::Continue(())

@@ -7,6 +7,8 @@
 //!   id = ANY ($1::bigint[])    id = ANY (list_of_int64($1))
 //!   id = ANY ($1)              is_any(id, $1): the left side says what the elements are
 //!   id <> ALL ($1)             NOT is_any(id, $1)
+//!   n = ANY ($1::numeric[])    is_any_number(n, $1): decimals have the digits of the other side
+//!   n = ANY (ARRAY[1.5, 2])    n IN (1.5, 2), for the same reason
 //! ```
 
 use std::collections::BTreeSet;
@@ -37,6 +39,9 @@ use crate::{Error, Fault, number};
 
 /// The function that looks for a value in a list.
 const IS_ANY: &str = "is_any";
+
+/// The same in a list of decimals, of which the value may be none.
+const IS_ANY_NUMBER: &str = "is_any_number";
 
 /// Types that a list may be of.
 const ELEMENTS: [Type; 12] = [
@@ -87,21 +92,59 @@ fn replaced(expr: &Expr) -> Option<Expr> {
             compare_op: BinaryOperator::Eq,
             right,
             ..
-        } if is_parameter(right) => Some(any(left, right)),
+        } => any(left, right),
         Expr::AllOp {
             left,
             compare_op: BinaryOperator::NotEq,
             right,
-        } if is_parameter(right) => Some(Expr::UnaryOp {
+        } => Some(Expr::UnaryOp {
             op: UnaryOperator::Not,
-            expr: Box::new(any(left, right)),
+            expr: Box::new(any(left, right)?),
         }),
         _ => None,
     }
 }
 
-fn any(left: &Expr, right: &Expr) -> Expr {
-    call(IS_ANY, vec![left.clone(), inside(right).clone()])
+/// Whether the left side is in a list that only it gives a type, or that is one of decimals.
+fn any(left: &Expr, right: &Expr) -> Option<Expr> {
+    let sought = |name: &str, list: &Expr| call(name, vec![left.clone(), list.clone()]);
+    match inside(right) {
+        list if is_parameter(list) => Some(sought(IS_ANY, list)),
+        Expr::Cast {
+            expr, data_type, ..
+        } if decimals(data_type).is_some() => match inside(expr) {
+            Expr::Array(list) => any_of(left, &list.elem),
+            list if is_parameter(list) || is_text(list) => Some(sought(IS_ANY_NUMBER, list)),
+            _ => None,
+        },
+        Expr::Array(list) => any_of(left, &list.elem),
+        _ => None,
+    }
+}
+
+/// Whether the left side is one of some numbers that are written.
+fn any_of(left: &Expr, list: &[Expr]) -> Option<Expr> {
+    if list.is_empty() || !list.iter().all(is_number) {
+        return None;
+    }
+    Some(Expr::InList {
+        expr: Box::new(left.clone()),
+        list: list.to_vec(),
+        negated: false,
+    })
+}
+
+fn is_number(expr: &Expr) -> bool {
+    match inside(expr) {
+        Expr::UnaryOp { expr, .. } => is_number(expr),
+        Expr::Value(value) => matches!(value.value, ast::Value::Number(..)),
+        _ => false,
+    }
+}
+
+fn is_text(expr: &Expr) -> bool {
+    matches!(inside(expr), Expr::Value(value)
+        if matches!(value.value, ast::Value::SingleQuotedString(_)))
 }
 
 fn inside(mut expr: &Expr) -> &Expr {
@@ -129,6 +172,14 @@ pub(crate) fn element(kind: &ast::DataType) -> Option<Type> {
     ELEMENTS.contains(&kind).then_some(kind)
 }
 
+/// What a type of lists of decimals is a list of.
+fn decimals(kind: &ast::DataType) -> Option<Type> {
+    let ast::DataType::Array(ArrayElemTypeDef::SquareBracket(element, None)) = kind else {
+        return None;
+    };
+    syntax::cast_type(element).filter(|kind| matches!(kind, Type::Decimal { .. }))
+}
+
 /// The parameters of a query that are cast to lists, by their place from 0, and what they are lists
 /// of.
 pub(super) fn cast_to_lists(query: &Query) -> Vec<(usize, Type)> {
@@ -144,7 +195,7 @@ pub(super) fn cast_to_lists(query: &Query) -> Vec<(usize, Type)> {
                 && let Expr::Value(value) = inside(inner)
                 && let ast::Value::Placeholder(name) = &value.value
                 && let Some(number) = name.strip_prefix('$').and_then(|one| one.parse().ok())
-                && let Some(kind) = element(data_type)
+                && let Some(kind) = element(data_type).or_else(|| decimals(data_type))
             {
                 self.0.push((usize::saturating_sub(number, 1), kind));
             }
@@ -192,12 +243,12 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         kind: Some(*kind),
         signature: Signature::any(1, Volatility::Immutable),
     });
-    let any = Reader {
-        name: IS_ANY.to_owned(),
+    let any = [IS_ANY, IS_ANY_NUMBER].map(|name| Reader {
+        name: name.to_owned(),
         kind: None,
         signature: Signature::any(2, Volatility::Immutable),
-    };
-    let all = readers.chain([any]);
+    });
+    let all = readers.chain(any);
     all.map(|one| Arc::new(ScalarUDF::new_from_impl(one)))
         .collect()
 }
@@ -247,7 +298,7 @@ impl ScalarUDFImpl for Reader {
         {
             let values = results::plain(&values.clone().into_array(rows)?, *kind);
             let list = results::plain(&list.to_array()?, Type::Utf8).map_err(external)?;
-            let list = read_at(&list, 0, *kind).map_err(external)?;
+            let list = self.read_at(&list, 0, *kind).map_err(external)?;
             let answers = values.and_then(|values| sought(&values, *kind, list));
             let answers = answers.map_err(external)?;
             return Ok(match constant {
@@ -262,7 +313,7 @@ impl ScalarUDFImpl for Reader {
         let answers = match (self.kind, arrays.as_slice(), kinds.as_slice()) {
             (Some(kind), [texts], _) => lists(texts, kind).map_err(external)?,
             (None, [values, texts], [kind, _]) => {
-                contained(values, *kind, texts).map_err(external)?
+                self.contained(values, *kind, texts).map_err(external)?
             }
             _ => return Err(external(wrong("a list takes one argument"))),
         };
@@ -270,6 +321,41 @@ impl ScalarUDFImpl for Reader {
             true => ColumnarValue::Scalar(ScalarValue::try_from_array(&answers, 0)?),
             false => ColumnarValue::Array(answers),
         })
+    }
+}
+
+impl Reader {
+    /// The elements of the list at a place; none for NULL.
+    fn read_at(
+        &self,
+        texts: &ArrayRef,
+        row: usize,
+        kind: Type,
+    ) -> crate::Result<Option<Vec<Value>>> {
+        let decimals = self.name == IS_ANY_NUMBER;
+        let list = text_at(texts, row)?.map(|text| read_values(&text, kind, decimals));
+        list.transpose()
+    }
+
+    fn contained(
+        &self,
+        values: &ArrayRef,
+        kind: Type,
+        texts: &ArrayRef,
+    ) -> crate::Result<ArrayRef> {
+        let mut answers = builder(Type::Bool, values.len());
+        for row in 0..values.len() {
+            let value = results::value_or_null(values, row, kind)?;
+            let answer = match self.read_at(texts, row, kind)? {
+                Some(list) if value != Value::Null => match list.contains(&value) {
+                    false if list.contains(&Value::Null) => Value::Null,
+                    found => Value::Bool(found),
+                },
+                _ => Value::Null,
+            };
+            append(answers.as_mut(), Type::Bool, &answer)?;
+        }
+        Ok(answers.finish())
     }
 }
 
@@ -283,16 +369,21 @@ fn wrong(what: &str) -> Error {
     }
 }
 
-/// The elements of the list at a place; none for NULL.
-fn read_at(texts: &ArrayRef, row: usize, kind: Type) -> crate::Result<Option<Vec<Value>>> {
-    let Value::Utf8(text) = results::value_or_null(texts, row, Type::Utf8)? else {
-        return Ok(None);
-    };
-    values(&text, kind).map(Some)
+/// The text of the list at a place; none for NULL.
+fn text_at(texts: &ArrayRef, row: usize) -> crate::Result<Option<Box<str>>> {
+    Ok(match results::value_or_null(texts, row, Type::Utf8)? {
+        Value::Utf8(text) => Some(text),
+        _ => None,
+    })
 }
 
 /// The elements of a list from its text. A decimal that a value of type `kind` cannot equal is left out.
 pub(crate) fn values(text: &str, kind: Type) -> crate::Result<Vec<Value>> {
+    read_values(text, kind, false)
+}
+
+/// The same of a list that may be said to have decimals whatever `kind` is.
+fn read_values(text: &str, kind: Type, decimals: bool) -> crate::Result<Vec<Value>> {
     let malformed = || Error::Refused {
         fault: Fault::Text,
         what: format!("`{text}` is no list: write {{1,2}}"),
@@ -304,8 +395,8 @@ pub(crate) fn values(text: &str, kind: Type) -> crate::Result<Vec<Value>> {
             values.push(Value::Null);
             continue;
         };
-        match (kind, number::exact(&part)) {
-            (Type::Decimal { .. }, Some(exact)) => {
+        match number::exact(&part) {
+            Some(exact) if number::is_exact(kind) && (decimals || !kind.is_integer()) => {
                 values.extend(number::whole(&Value::Decimal(exact), kind));
             }
             _ => values.push(Value::parse(kind, spelled(kind, &part))?),
@@ -324,21 +415,22 @@ fn spelled(kind: Type, part: &str) -> &str {
 }
 
 fn lists(texts: &ArrayRef, kind: Type) -> crate::Result<ArrayRef> {
-    let mut values = builder(kind, 0);
+    let mut elements = builder(kind, 0);
     let mut lengths = Vec::with_capacity(texts.len());
     let mut valid = Vec::with_capacity(texts.len());
     for row in 0..texts.len() {
-        let list = read_at(texts, row, kind)?;
+        let list = text_at(texts, row)?.map(|text| values(&text, kind));
+        let list = list.transpose()?;
         valid.push(list.is_some());
         let list = list.unwrap_or_default();
         lengths.push(list.len());
         for value in &list {
-            append(values.as_mut(), kind, value)?;
+            append(elements.as_mut(), kind, value)?;
         }
     }
     let offsets = OffsetBuffer::from_lengths(lengths);
     let nulls = Some(NullBuffer::from(valid));
-    let made = ListArray::try_new(item(kind), offsets, values.finish(), nulls);
+    let made = ListArray::try_new(item(kind), offsets, elements.finish(), nulls);
     Ok(Arc::new(made.map_err(|error| wrong(&error.to_string()))?))
 }
 
@@ -349,22 +441,6 @@ fn sought(values: &ArrayRef, kind: Type, list: Option<Vec<Value>>) -> crate::Res
     for row in 0..values.len() {
         let value = results::value_or_null(values, row, kind)?;
         let answer = match &list {
-            Some(list) if value != Value::Null => match list.contains(&value) {
-                false if list.contains(&Value::Null) => Value::Null,
-                found => Value::Bool(found),
-            },
-            _ => Value::Null,
-        };
-        append(answers.as_mut(), Type::Bool, &answer)?;
-    }
-    Ok(answers.finish())
-}
-
-fn contained(values: &ArrayRef, kind: Type, texts: &ArrayRef) -> crate::Result<ArrayRef> {
-    let mut answers = builder(Type::Bool, values.len());
-    for row in 0..values.len() {
-        let value = results::value_or_null(values, row, kind)?;
-        let answer = match read_at(texts, row, kind)? {
             Some(list) if value != Value::Null => match list.contains(&value) {
                 false if list.contains(&Value::Null) => Value::Null,
                 found => Value::Bool(found),

@@ -99,6 +99,15 @@ pub fn elements(written: &str) -> Option<Vec<Option<String>>> {
     Some(elements)
 }
 
+/// The text of a list with something done to each element; `None` if it is no list.
+pub(crate) fn list_with(written: &str, change: impl Fn(&str) -> &str) -> Option<String> {
+    let elements = elements(written)?.into_iter().map(|element| match element {
+        None => "NULL".to_owned(),
+        Some(text) => quoted(change(&text)),
+    });
+    Some(format!("{{{}}}", elements.collect::<Vec<_>>().join(",")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::common::JoinType;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, Operator, TableScan};
+use datafusion::scalar::ScalarValue;
 use keys::{Declared, Type};
 
 use super::checked::Checked;
@@ -87,18 +88,15 @@ fn output(plan: &LogicalPlan, index: usize) -> Told {
             }
         }
         LogicalPlan::Union(node) => {
-            let mut each = node
+            let each = node
                 .inputs
                 .iter()
-                .map(|input| output(input, index).declared);
-            let first = each.next().unwrap_or_default();
-            let declared = each.fold(first, |all, other| match all {
-                same if same == other => same,
-                like if like.computed() == other.computed() => like.computed(),
-                _ => Declared::Usual,
-            });
+                .map(|input| match untyped_in(input, index) {
+                    true => None,
+                    false => Some(output(input, index).declared),
+                });
             Told {
-                declared,
+                declared: united(each.collect()),
                 ..Told::default()
             }
         }
@@ -137,8 +135,11 @@ fn of(expr: &Expr, input: &LogicalPlan) -> Told {
         Expr::TryCast(cast) => Told::cast(declared_in(&cast.field)),
         Expr::ScalarSubquery(query) => output(&query.subquery, 0).computed(),
         Expr::Case(case) => {
+            // ELSE comes first as in PostgreSQL, and is NULL if it is not written.
+            let null = Expr::Literal(ScalarValue::Null, None);
+            let otherwise = case.else_expr.as_deref().unwrap_or(&null);
             let branches = case.when_then_expr.iter().map(|(_, then)| then.as_ref());
-            among(branches.chain(case.else_expr.as_deref()), input)
+            among(std::iter::once(otherwise).chain(branches), input)
         }
         // A time and a span of time, and parts of a document.
         Expr::BinaryExpr(both) if matches!(both.op, Operator::Plus | Operator::Minus) => {
@@ -161,32 +162,86 @@ fn of(expr: &Expr, input: &LogicalPlan) -> Told {
                     ..told
                 }
             }
+            None if call.name() == "nullif" => nullif(&call.args, input),
             None if passes_on(call.name()) => first(&call.args),
             None => Told::default(),
         },
         Expr::AggregateFunction(call) if passes_on(call.func.name()) => first(&call.params.args),
-        Expr::WindowFunction(call) if passes_on(call.fun.name()) => first(&call.params.args),
+        Expr::WindowFunction(call) if passes_on(call.fun.name()) => {
+            among(call.params.args.iter().take(1), input)
+        }
         _ => Told::default(),
+    }
+}
+
+/// What `nullif` answers with: its first argument, as it is compared with the second.
+fn nullif(arguments: &[Expr], input: &LogicalPlan) -> Told {
+    let told = among(arguments.iter().take(1), input);
+    let text = |other: &Expr| !untyped(other) && is_text(of(other, input).declared);
+    match (told.declared, arguments.get(1)) {
+        (Declared::Char(_), Some(other)) if text(other) => Told {
+            declared: Declared::Usual,
+            ..told
+        },
+        _ => told,
+    }
+}
+
+fn is_text(declared: Declared) -> bool {
+    matches!(declared, Declared::Usual | Declared::Varchar(_))
+}
+
+/// Whether an expression takes its type from others.
+fn untyped(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => untyped(&alias.expr),
+        Expr::Literal(ScalarValue::Null | ScalarValue::Utf8(_), _) | Expr::Placeholder(_) => true,
+        _ => false,
+    }
+}
+
+/// The same of a column that a plan gives.
+fn untyped_in(plan: &LogicalPlan, index: usize) -> bool {
+    match plan {
+        LogicalPlan::Projection(node) => node.expr.get(index).is_some_and(untyped),
+        _ => false,
+    }
+}
+
+/// What something is that is one of these; `None` is what takes its type from the others. As in
+/// PostgreSQL the first one decides between characters and text, and they are of a length only if all
+/// are of that length.
+fn united(each: Vec<Option<Declared>>) -> Declared {
+    let is_char = |one: &Declared| matches!(one, Declared::Char(_));
+    let first = each.iter().flatten().next().copied().unwrap_or_default();
+    let alike = each.iter().all(|one| *one == Some(first));
+    let mut typed = each.iter().flatten().copied();
+    match typed.clone().any(|one| is_char(&one)) {
+        _ if alike => first,
+        true if is_char(&first) => Declared::Char(None),
+        true => Declared::Usual,
+        false => match typed.all(|one| one.computed() == first.computed()) {
+            true => first.computed(),
+            false => Declared::Usual,
+        },
     }
 }
 
 /// What is known of something that is one of these.
 fn among<'e>(exprs: impl Iterator<Item = &'e Expr>, input: &LogicalPlan) -> Told {
     let mut all = Told::default();
-    let mut first = None;
-    let mut alike = true;
+    let mut each = Vec::new();
     for expr in exprs {
         let told = of(expr, input).computed();
-        alike &= *first.get_or_insert(told.declared) == told.declared;
+        each.push((!untyped(expr)).then_some(told.declared));
         if all.declared == Declared::Usual {
             all.declared = told.declared;
         }
         let field = expr.to_field(input.schema());
         all.json |= told.json || field.is_ok_and(|(_, field)| kind_of(&field) == Type::Json);
     }
-    // Only where all are of one length are they filled up to it.
-    if matches!(all.declared, Declared::Char(_)) && !alike {
-        all.declared = Declared::Usual;
+    if matches!(all.declared, Declared::Char(_)) {
+        all.declared = united(each);
     }
     all
 }

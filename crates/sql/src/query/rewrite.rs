@@ -10,11 +10,11 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Union, cast};
 use keys::{Declared, Type};
 use syntax::ast;
 
-use super::columns::{cast_field, field};
+use super::columns::{DECLARED_KEY, cast_field, field};
 use super::parameters::{self, NOW, TODAY, Values};
 use super::{functions, results, typing};
 use crate::number;
@@ -44,8 +44,8 @@ pub(crate) fn rewrite(plan: LogicalPlan, hints: &[Option<Type>]) -> DataFusionRe
             };
             Ok(changed.update_data(|expr| name.restore(expr)))
         })?;
-        let changed = match changed.transformed {
-            true => changed.map_data(LogicalPlan::recompute_schema)?,
+        let changed = match changed.transformed || tells_casts(&changed.data) {
+            true => changed.map_data(again)?,
             false => changed,
         };
         match changed.data {
@@ -54,6 +54,23 @@ pub(crate) fn rewrite(plan: LogicalPlan, hints: &[Option<Type>]) -> DataFusionRe
         }
     })
     .data()
+}
+
+/// Whether some columns of a node are said to be casts, which may have become ours below it.
+fn tells_casts(node: &LogicalPlan) -> bool {
+    let mut fields = node.schema().fields().iter();
+    fields.any(|field| field.metadata().contains_key(DECLARED_KEY))
+}
+
+/// A node over parts that have changed. DataFusion leaves what it once said of a union.
+fn again(node: LogicalPlan) -> DataFusionResult<LogicalPlan> {
+    match node {
+        LogicalPlan::Union(union) => {
+            let inputs = union.inputs;
+            Union::try_new_with_loose_types(inputs).map(LogicalPlan::Union)
+        }
+        other => other.recompute_schema(),
+    }
 }
 
 /// Ranks and row numbers count in signed numbers, as everything that counts rows does.

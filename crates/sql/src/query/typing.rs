@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::IntervalMonthDayNano;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result as DataFusionResult};
 use datafusion::logical_expr::expr::{Case, InList, ScalarFunction};
@@ -29,7 +30,7 @@ use super::origins::declared_in;
 use super::provider::external;
 use super::results;
 use crate::arithmetic::{self, Operation};
-use crate::{Error, cast, number};
+use crate::{Error, Fault, cast, number};
 
 const DAY_US: i64 = 86_400_000_000;
 const NANOS_PER_MICRO: i64 = 1_000;
@@ -325,6 +326,9 @@ fn arithmetic(
         Operation::Multiply | Operation::Divide => (span(left), span(right)),
         _ => (left, right),
     };
+    if let Some(scaled) = scaled(op, &left, &right, schema)? {
+        return Ok(Ok(scaled));
+    }
     let (Some(left_kind), Some(right_kind)) = (known(&left, schema), known(&right, schema)) else {
         return Ok(Err((left, right)));
     };
@@ -364,6 +368,50 @@ fn span(expr: Expr) -> Expr {
         Some(us) => Expr::Literal(ScalarValue::DurationMicrosecond(Some(us)), None),
         None => expr,
     }
+}
+
+/// A span by NULL, which is NULL, or a span with months by a number. That number has to be written: a
+/// span that is computed has microseconds and no months.
+fn scaled(
+    op: Operation,
+    left: &Expr,
+    right: &Expr,
+    schema: &DFSchema,
+) -> DataFusionResult<Option<Expr>> {
+    let with_months = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(span)), None) => Some(*span),
+        _ => None,
+    };
+    let is_span =
+        |expr: &Expr| with_months(expr).is_some() || known(expr, schema) == Some(Type::Interval);
+    let (span, by) = match op {
+        Operation::Multiply | Operation::Divide if is_span(left) => (left, right),
+        Operation::Multiply if is_span(right) => (right, left),
+        _ => return Ok(None),
+    };
+    let times = |span: IntervalMonthDayNano, by: i64| {
+        Some(ScalarValue::new_interval_mdn(
+            span.months.checked_mul(i32::try_from(by).ok()?)?,
+            span.days.checked_mul(i32::try_from(by).ok()?)?,
+            span.nanoseconds.checked_mul(by)?,
+        ))
+    };
+    let value = match (with_months(span), by, op) {
+        (_, Expr::Literal(ScalarValue::Null, _), _) => Some(ScalarValue::DurationMicrosecond(None)),
+        (None, ..) => return Ok(None),
+        (Some(span), Expr::Literal(ScalarValue::Int64(Some(by)), None), Operation::Multiply) => {
+            times(span, *by)
+        }
+        _ => None,
+    };
+    let refused = || Error::Refused {
+        fault: Fault::Feature,
+        what: "an interval with months can be multiplied only by a whole number that is written: \
+               a computed one counts microseconds, and months differ in length; write days instead"
+            .to_owned(),
+    };
+    let value = value.ok_or_else(|| external(refused()))?;
+    Ok(Some(Expr::Literal(value, None)))
 }
 
 /// Our type of an expression, if it is exactly one of ours.

@@ -5,7 +5,7 @@
 
 mod times;
 
-use keys::{Type, Value};
+use keys::{Declared, Type, Value};
 
 use crate::{Error, Result, cast};
 
@@ -77,6 +77,9 @@ fn one(values: &[Value], kind: Type) -> Result<Value> {
     }
 }
 
+/// The function that fills up a text with blanks, as a `char(n)` comes to clients.
+pub(crate) const FILLED: &str = "char::filled";
+
 const PLAIN: &[Plain] = &[
     Plain::new("yql::touuid", Some(Type::Uuid), |_| None),
     Plain::new("yql::tointerval", Some(Type::Interval), |_| None),
@@ -86,6 +89,14 @@ const PLAIN: &[Plain] = &[
         sees_null: true,
         call: |values| values.first().filter(|value| !value.is_null()).cloned(),
     },
+    Plain::new(FILLED, Some(Type::Utf8), |values| {
+        let [Value::Utf8(text), length] = values else {
+            return None;
+        };
+        let length = u32::try_from(count(length)?).ok()?;
+        let blanks = Declared::Char(Some(length)).blanks(text);
+        Some(Value::Utf8(format!("{text}{}", " ".repeat(blanks)).into()))
+    }),
     Plain::new("yql::length", Some(Type::Uint32), length),
     Plain::new("len", Some(Type::Uint32), length),
     Plain::new("yql::substring", None, substring),
