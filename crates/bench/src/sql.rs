@@ -21,7 +21,7 @@
 //! run all the same. Where there is little of the machine left for the servers, because pgbench
 //! takes a core of two, the processor time tells more than the rate.
 
-mod client;
+pub(crate) mod client;
 mod parts;
 mod process;
 pub(crate) mod server;

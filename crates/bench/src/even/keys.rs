@@ -1,19 +1,25 @@
 //! Even keys: what buckets cost a read in order, and how even hashed keys are.
 //!
 //! ```text
-//!   bucket_merge_16    a range in the order of time     16 buckets, merged   over   a plain key
-//!   peak_share_hash    ids one after another, hashed    the fullest of 64 partitions, times 64
+//!   bucket_merge_16    a thousand rows in the order of time    16 buckets, merged   over   a plain key
+//!   peak_share_hash    ids one after another, hashed           the fullest of 64 partitions, times 64
 //! ```
+//!
+//! The merge is measured as clients see it, by pgbench over the wire: what it costs is to be weighed
+//! against what a read costs, not against how fast memory is.
 
+use std::fs;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use db::{Database, Picked, Prepared, RowSink, Session, Value};
+use db::{Database, Prepared, Session, Value};
 
-use crate::measure::{Report, Stopwatch, alternate, per_second};
+use crate::measure::{Report, alternate};
 use crate::options::Options;
+use crate::sql::client::{self, Load};
+use crate::sql::server::Server;
 use crate::{Error, Result};
 
 /// The least that a merge of 16 buckets may reach of a plain key.
@@ -26,7 +32,12 @@ const PEAK_MAX: f64 = 1.2;
 const PARTITIONS: f64 = 64.0;
 
 /// Rows in a key that belong to one moment.
-const IDS_A_MOMENT: i64 = 4;
+const IDS_A_MOMENT: u32 = 4;
+
+/// How many rows a read takes.
+const READ_ROWS: u32 = 1_000;
+
+const CLIENTS: u32 = 8;
 
 /// How much is done.
 #[derive(Clone, Copy, Debug)]
@@ -34,81 +45,81 @@ struct Scale {
     rows: u32,
     ids: u32,
     rounds: u32,
+    seconds: u32,
 }
 
 const FULL: Scale = Scale {
     rows: 400_000,
     ids: 640_000,
     rounds: 5,
+    seconds: 3,
 };
 
 const QUICK: Scale = Scale {
     rows: 20_000,
     ids: 200_000,
     rounds: 1,
+    seconds: 1,
 };
 
 /// Runs both parts.
 pub(super) fn run(report: &mut Report, options: &Options) -> Result<()> {
     let scale = if options.quick { QUICK } else { FULL };
+    bucket_merge(report, options, scale)?;
     let dir = tempfile::tempdir()?;
     let database = Arc::new(Database::open(dir.path())?);
     let mut session = Session::new(Arc::clone(&database));
-    bucket_merge(report, &database, &mut session, scale)?;
     peak_share(report, &database, &mut session, scale)
 }
 
-fn bucket_merge(
-    report: &mut Report,
-    database: &Database,
-    session: &mut Session,
-    scale: Scale,
-) -> Result<()> {
-    for (name, hash) in [
+fn bucket_merge(report: &mut Report, options: &Options, scale: Scale) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let server = Server::ours(&options.server, dir.path())?;
+    let (ids, last) = (IDS_A_MOMENT, scale.rows - 1);
+    let moments = READ_ROWS / IDS_A_MOMENT;
+    let read = |table: &str, from: &str| {
+        format!(
+            "SELECT ts, id, v FROM {table} WHERE ts >= {from} AND ts < {from} + {moments} \
+             ORDER BY ts, id;"
+        )
+    };
+    let mut answers = Vec::new();
+    for (table, hash) in [
         ("bucketed", " USING HASH WITH (bucket_count = 16)"),
         ("plain", ""),
     ] {
-        define(
-            session,
-            &format!(
-                "CREATE TABLE {name} (ts Int64 NOT NULL, id Int64 NOT NULL, v Int64, PRIMARY KEY \
-                 (ts, id){hash})"
-            ),
-        )?;
-        let table = database.table(name)?;
-        let width = table.schema().columns().len();
-        let row = |number: u32| {
-            let number = i64::from(number);
-            let mut row = vec![
-                Value::Int64(number / IDS_A_MOMENT),
-                Value::Int64(number % IDS_A_MOMENT),
-                Value::Int64(number),
-            ];
-            row.resize(width, Value::Null);
-            row
-        };
-        database.load(&table, (0..scale.rows).map(row))?;
+        let columns = "ts Int64 NOT NULL, id Int64 NOT NULL, v Int64";
+        let create = format!("CREATE TABLE {table} ({columns}, PRIMARY KEY (ts, id){hash})");
+        let rows = format!("SELECT g / {ids}, g % {ids}, g FROM generate_series(0, {last}) g");
+        client::ask(&server, &create)?;
+        client::ask(&server, &format!("INSERT INTO {table} {rows}"))?;
+        answers.push(client::ask(&server, &read(table, "7"))?);
+        let most = scale.rows / IDS_A_MOMENT - moments;
+        let script = format!("\\set from random(0, {most})\n{}\n", read(table, ":from"));
+        fs::write(dir.path().join(table), script)?;
     }
-    // Once both tables are there: a definition sends what was prepared before it back to be planned.
-    let mut read = |name: &str| {
-        let text = format!("SELECT ts, id, v FROM {name} WHERE ts >= 0 ORDER BY ts, id");
-        prepare(session, &text)
-    };
-    let (bucketed, plain) = (read("bucketed")?, read("plain")?);
-    let session = std::cell::RefCell::new(session);
-    let rate = |read: &Prepared| -> Result<f64> {
-        let watch = Stopwatch::start();
-        let count = count_in_order(&mut session.borrow_mut(), read)?;
-        if count != scale.rows {
-            return Err(Error::Wrong(format!("{count} rows came in order")));
-        }
-        Ok(per_second(count, watch.elapsed()))
+    let rows = answers.first().map_or(0, |answer| answer.lines().count());
+    if !matches!(answers.as_slice(), [one, two] if one == two) || rows != 1_000 {
+        return Err(Error::Wrong(format!("the two keys differ in {rows} rows")));
+    }
+    let server = std::cell::RefCell::new(server);
+    let rate = |table: &str| -> Result<f64> {
+        let script = dir.path().join(table).display().to_string();
+        let load = Load {
+            script: &["-f", &script],
+            variables: &[],
+            clients: CLIENTS,
+            seconds: scale.seconds,
+            isolation: None,
+        };
+        let run = client::pgbench(&mut server.borrow_mut(), load)?;
+        Ok(run.per_second * f64::from(READ_ROWS))
     };
     let duel = alternate(
         "bucket_merge_16",
         scale.rounds,
-        |_| rate(&bucketed),
-        |_| rate(&plain),
+        |_| rate("bucketed"),
+        |_| rate("plain"),
     )?;
     report.ratio("bucket_merge_16", &duel, Some(MERGE_FLOOR));
     Ok(())
@@ -151,46 +162,6 @@ fn prepare(session: &mut Session, text: &str) -> Result<Prepared> {
     let missing = || Error::Usage(format!("`{text}` is no statement"));
     let statement = session.parse(text)?.into_iter().next();
     Ok(wait(session.prepare(statement.ok_or_else(missing)?, &[]))?)
-}
-
-/// Counts the rows of a read by key, as long as each comes after the one before it.
-fn count_in_order(session: &mut Session, read: &Prepared) -> Result<u32> {
-    let no_rows = || Error::Usage("a read by key gives rows".to_owned());
-    let mut rows = session.read_at_once(read, &[]).ok_or_else(no_rows)??;
-    let mut seen = InOrder::default();
-    // Rows that were all taken have nothing to send any more.
-    while let Some(sent) = rows.send(4_096, &mut seen) {
-        if sent? == 0 {
-            break;
-        }
-    }
-    match seen.rows {
-        0 => Err(no_rows()),
-        rows => Ok(rows),
-    }
-}
-
-#[derive(Default)]
-struct InOrder {
-    rows: u32,
-    last: Option<i64>,
-}
-
-impl RowSink for InOrder {
-    fn begin(&mut self, _values: usize) {}
-
-    fn value(&mut self, value: Picked<'_>) {
-        if let Picked::Value(Value::Int64(number)) = value {
-            self.last = Some(number);
-        }
-    }
-
-    fn end(&mut self) {
-        // The last column counts the rows in the order of the key.
-        if self.last == Some(i64::from(self.rows)) {
-            self.rows += 1;
-        }
-    }
 }
 
 /// Waits for what needs nobody else to go on.
