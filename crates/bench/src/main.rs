@@ -4,6 +4,7 @@ mod error;
 mod even;
 mod ground;
 mod measure;
+mod nosql;
 mod options;
 mod sql;
 
@@ -28,6 +29,11 @@ const BENCHES: &[Bench] = &[
         name: "ground",
         about: ground::ABOUT,
         run: ground::run,
+    },
+    Bench {
+        name: "nosql",
+        about: nosql::ABOUT,
+        run: nosql::run,
     },
     Bench {
         name: "sql",

@@ -23,7 +23,7 @@
 
 pub(crate) mod client;
 mod parts;
-mod process;
+pub(crate) mod process;
 pub(crate) mod server;
 mod tables;
 mod turns;

@@ -178,6 +178,11 @@ impl Database {
         Transaction::new(self.store.begin())
     }
 
+    /// The time of day as the database sees it, in microseconds since 1970.
+    pub fn now_us(&self) -> u64 {
+        self.store.now_us()
+    }
+
     /// Loads new rows into a table, in any order, as one transaction of its own: all of them durably,
     /// or none and an error of the kind `Exists` that names a row that is there already or comes
     /// twice. Much faster than a transaction for many rows, and others commit meanwhile, unless the

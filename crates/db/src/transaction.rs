@@ -85,6 +85,13 @@ impl Transaction {
         Ok(())
     }
 
+    /// Says that this transaction is going to read the row with this key and change it. Waits for
+    /// those that said so before, and then sees what they wrote.
+    pub async fn claim(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<()> {
+        let key = table.schema().encode_key(key)?;
+        Ok(self.inner.claim(table.id(), &key).await?)
+    }
+
     /// Marks a point to which [`Transaction::rollback_to`] returns.
     pub fn savepoint(&mut self) -> Savepoint {
         self.inner.savepoint()
@@ -106,5 +113,9 @@ impl Transaction {
     /// it, and all that were buffered after it.
     pub fn commit_with(self, durability: Durability) -> Result<Committed> {
         Ok(self.inner.commit(durability)?)
+    }
+    /// As [`Transaction::commit`], for a task that must not hold up its thread.
+    pub async fn commit_later(self) -> Result<Committed> {
+        Ok(self.inner.commit_later(Durability::Synced).await?)
     }
 }

@@ -1,7 +1,8 @@
 //! HTTP beside PostgreSQL's protocol: `/metrics` for Prometheus, `/health` for whoever asks whether
-//! the database is up.
+//! the database is up, and everything else for the NoSQL web API ([`crate::nosql::web`]).
 //!
-//! Both only look. Numbers are gathered when they are asked for, and cost nothing until then.
+//! The first two only look. Numbers are gathered when they are asked for, and cost nothing until
+//! then.
 
 mod exposition;
 mod places;
@@ -12,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -23,6 +24,7 @@ use tokio::net::TcpListener;
 pub use places::Limits;
 use places::Places;
 
+use crate::nosql::{Collections, web};
 use crate::{Error, Result};
 
 /// What Prometheus calls the text it reads.
@@ -54,9 +56,15 @@ impl HttpListener {
 
     /// Answers until `stop` comes.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let collections = Arc::new(Collections::new(Arc::clone(&self.database)));
+        let nosql = move |request: Request| {
+            let collections = Arc::clone(&collections);
+            async move { web::answer(&collections, request).await }
+        };
         let routes = Router::new()
             .route("/metrics", get(metrics))
             .route("/health", get(health))
+            .fallback(nosql)
             .with_state(self.database);
         axum::serve(self.places, routes)
             .with_graceful_shutdown(stop)

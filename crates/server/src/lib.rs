@@ -5,9 +5,8 @@
 //!                                                     ├──► db::Session
 //!   a terminal, a file, a pipe ──────────────► shell ─┘
 //!   Prometheus, load balancers ── HTTP ──────► http ─────► db::Database, to look
+//!   clients of v3io ── the NoSQL web API ────► nosql ────► db::Database, its tables
 //! ```
-//!
-//! [`nosql`] is the pure half of the NoSQL web API, values and expressions; the HTTP half stands on it.
 //!
 //! Everything a statement means is decided behind [`db::Session`]; here is only how it comes in and
 //! how its answer goes out. The binary `evenkeel` adds the command line.

@@ -34,7 +34,7 @@ enum Command {
         /// The address to serve PostgreSQL's clients on; port 0 takes a free one
         #[arg(long, value_name = "ADDR", default_value = PG_DEFAULT)]
         pg: String,
-        /// The address to serve /metrics and /health on over HTTP, or none [default: 127.0.0.1:8081]
+        /// The address for HTTP (the NoSQL web API, /metrics, /health), or none [default: 127.0.0.1:8081]
         #[arg(long, value_name = "ADDR")]
         http: Option<String>,
         /// Clients that may be connected at a time [default: 1000]

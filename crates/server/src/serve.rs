@@ -63,13 +63,15 @@ pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
         let http = listen_http(addresses, &database).await?;
         let stop = stop_signal()?;
         let address = listener.address()?;
-        if !address.ip().is_loopback() {
+        let http_address = http.as_ref().map(HttpListener::address).transpose()?;
+        let mut addresses = http_address.iter().chain([&address]);
+        if addresses.any(|address| !address.ip().is_loopback()) {
             let warning =
                 "anyone who reaches this address may do anything: there are no passwords yet";
             writeln!(io::stderr(), "warning: {warning}")?;
         }
-        let also = match &http {
-            Some(http) => format!("HTTP on {} and ", http.address()?),
+        let also = match http_address {
+            Some(address) => format!("HTTP on {address} and "),
             None => String::new(),
         };
         writeln!(
@@ -99,8 +101,8 @@ pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
     Ok(())
 }
 
-/// Listens for HTTP where that was asked for. An address that nobody asked for may be taken: the
-/// database is more important than looking at it.
+/// Listens for HTTP where that was asked for. An address that nobody asked for may be taken: clients
+/// of PostgreSQL's are served all the same.
 async fn listen_http(
     addresses: &Addresses,
     database: &Arc<Database>,
@@ -118,7 +120,7 @@ async fn listen_http(
         None => match bind(HTTP_DEFAULT).await {
             Ok(listener) => Ok(Some(listener)),
             Err(error) => {
-                let warning = "no /metrics and /health; choose another address with --http ADDR";
+                let warning = "no NoSQL web API, /metrics and /health; choose another address with --http ADDR";
                 writeln!(io::stderr(), "warning: {error}: {warning}")?;
                 Ok(None)
             }

@@ -80,6 +80,8 @@ impl axum::serve::Listener for Places {
                 continue;
             };
             if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
+                // Answers are short, and one that waits for more would wait for nothing.
+                let _ = socket.set_nodelay(true);
                 return (Guest::new(socket, place, self.request_time_max), address);
             }
             if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::process::Server;
 
 /// Names a server that is running already, on this machine.
-const PORT_VARIABLE: &str = "CLIENTS_PORT";
+pub(crate) const PORT_VARIABLE: &str = "CLIENTS_PORT";
 
 /// What each program may take; they say themselves which of their sections hangs.
 const PROGRAM_SECONDS_MAX: &str = "80";
@@ -16,6 +16,8 @@ const PROGRAM_SECONDS_MAX: &str = "80";
 pub(crate) struct Target {
     /// Where it listens.
     pub(crate) port: u16,
+    /// Where it listens for HTTP, if it is ours.
+    http_port: Option<u16>,
     /// Ends with the test, and before its directory.
     _ours: Option<(Server, TempDir)>,
 }
@@ -27,6 +29,7 @@ impl Target {
             let port = port.parse();
             return Self {
                 port: port.unwrap_or_else(|_| panic!("{PORT_VARIABLE} is no port")),
+                http_port: None,
                 _ours: None,
             };
         }
@@ -34,12 +37,16 @@ impl Target {
         let server = Server::start(data.path(), &[]);
         Self {
             port: server.port,
+            http_port: Some(server.http_port),
             _ours: Some((server, data)),
         }
     }
 
-    /// Runs a program that finds the server as libpq does; what it printed, if it ended well.
+    /// Runs a program that finds the server as libpq does, or by V3IO_API; what it printed, if it ended well.
     pub(crate) fn run(&self, program: &str, arguments: &[&str]) -> String {
+        let http = self
+            .http_port
+            .map(|port| format!("http://127.0.0.1:{port}"));
         let output = Command::new("timeout")
             .args([PROGRAM_SECONDS_MAX, program])
             .args(arguments)
@@ -47,6 +54,7 @@ impl Target {
             .env("PGPORT", self.port.to_string())
             .env("PGUSER", "ada")
             .env("PGDATABASE", "boats")
+            .env("V3IO_API", http.unwrap_or_default())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .output();
         let output = output.expect("`timeout` of the coreutils is there");

@@ -1,8 +1,8 @@
-//! Python's drivers, and SQLAlchemy over each of them.
+//! Python's drivers, SQLAlchemy over each of them, and the client of the NoSQL web API.
 
 use std::path::Path;
 
-use crate::program::{Target, assert_there, beside, not_yet};
+use crate::program::{PORT_VARIABLE, Target, assert_there, beside, not_yet};
 
 /// Sections that fail, and why.
 type NotYet = &'static [(&'static str, &'static str)];
@@ -14,6 +14,8 @@ const PSYCOPG2_NOT_YET: NotYet = &[];
 const ASYNCPG_NOT_YET: NotYet = &[];
 
 const SQLALCHEMY_NOT_YET: NotYet = &[];
+
+const V3IO_NOT_YET: NotYet = &[];
 
 fn run(program: &str, fails: NotYet) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -45,4 +47,12 @@ fn asyncpg() {
 #[test]
 fn sqlalchemy() {
     run("with_sqlalchemy.py", SQLALCHEMY_NOT_YET);
+}
+
+/// The client of Iguazio's collections, which a PostgreSQL cannot answer.
+#[test]
+fn v3io() {
+    if std::env::var_os(PORT_VARIABLE).is_none() {
+        run("with_v3io.py", V3IO_NOT_YET);
+    }
 }

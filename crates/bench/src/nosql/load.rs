@@ -1,0 +1,129 @@
+//! The load: connections that each send one request after another for a while.
+
+use std::time::Duration;
+
+use super::Scale;
+use super::http::Connection;
+use super::peers::Peer;
+use crate::measure::Stopwatch;
+use crate::{Error, Result};
+
+/// Connections at a time.
+pub(crate) const CONNECTIONS: u32 = 16;
+
+/// Items of each sharding key.
+pub(crate) const SORTING_KEYS: u32 = 20;
+
+/// What each item has: with its keys it makes about 100 bytes.
+pub(crate) const VALUE: &str =
+    "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One item is put.
+    Put,
+    /// One item is read.
+    Get,
+    /// Ten items of one sharding key are read, from a sorting key on.
+    Scan,
+}
+
+/// What was done.
+pub(crate) struct Done {
+    pub(crate) requests: f64,
+    pub(crate) per_second: f64,
+}
+
+fn sharding_key(i: u32) -> String {
+    format!("user{i:06}")
+}
+
+fn sorting_key(i: u32) -> String {
+    format!("{:08}", 20_180_000 + i)
+}
+
+/// Puts every item once.
+pub(crate) fn fill(peer: &Peer, scale: Scale) -> Result<()> {
+    on_all_connections(peer, |connection, number| {
+        let mine = |sharding: &u32| sharding % CONNECTIONS == number;
+        for sharding in (0..scale.sharding_keys).filter(mine) {
+            for sorting in 0..SORTING_KEYS {
+                let keys = (sharding_key(sharding), sorting_key(sorting));
+                connection.call(&peer.request(Kind::Put, &keys.0, &keys.1))?;
+            }
+        }
+        Ok(0)
+    })
+    .map(|_| ())
+}
+
+/// Sends requests on all connections until the time is over.
+pub(crate) fn run(peer: &Peer, kind: Kind, scale: Scale) -> Result<Done> {
+    let watch = Stopwatch::start();
+    let end = Duration::from_secs(scale.seconds);
+    let requests = on_all_connections(peer, |connection, number| {
+        let mut chance = u64::from(number) + 1;
+        let mut below = |limit: u32| {
+            chance = chance
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            u32::try_from((chance >> 33) % u64::from(limit)).unwrap_or(0)
+        };
+        let mut requests = 0_u32;
+        while watch.elapsed() < end {
+            let sharding = sharding_key(below(scale.sharding_keys));
+            // A scan has ten items from there on.
+            let sorting = sorting_key(below(match kind {
+                Kind::Scan => SORTING_KEYS - 9,
+                _ => SORTING_KEYS,
+            }));
+            let body = connection.call(&peer.request(kind, &sharding, &sorting))?;
+            let right = match kind {
+                Kind::Put => true,
+                Kind::Get => has(body, VALUE.as_bytes()),
+                Kind::Scan => has(body, peer.ten),
+            };
+            if !right {
+                let body = String::from_utf8_lossy(body);
+                return Err(Error::Wrong(format!("{kind:?}: {body}")));
+            }
+            requests += 1;
+        }
+        Ok(requests)
+    })?;
+    let took = watch.elapsed();
+    Ok(Done {
+        requests,
+        per_second: requests / took.as_secs_f64(),
+    })
+}
+
+fn has(body: &[u8], part: &[u8]) -> bool {
+    body.windows(part.len()).any(|window| window == part)
+}
+
+/// Runs the same on each connection, and sums what they answer.
+fn on_all_connections(
+    peer: &Peer,
+    work: impl Fn(&mut Connection, u32) -> Result<u32> + Sync,
+) -> Result<f64> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..CONNECTIONS)
+            .map(|number| {
+                scope.spawn(move || {
+                    let mut connection = Connection::open(peer.port)?;
+                    work(&mut connection, number)
+                })
+            })
+            .collect();
+        let mut sum = 0.0;
+        for thread in threads {
+            let done = thread.join();
+            let done = done.map_err(|_| Error::Child("a connection panicked".to_owned()))??;
+            sum += f64::from(done);
+        }
+        Ok(sum)
+    })
+}

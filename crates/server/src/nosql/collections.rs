@@ -1,0 +1,287 @@
+//! Collections over ordinary tables: containers, directories, items and objects.
+//!
+//! A container is one table, `v3io/<container>`, which SQL sees as any other. All its directories
+//! lie in it one after another, each of them a range of keys:
+//!
+//! ```text
+//!   table v3io/users, sorted by (path, slice, sharding, sorting)
+//!
+//!   cars/     0      …                       ┐
+//!   cars/     7      blue   20180601         │ a directory is one range
+//!   cars/     7      blue   20180602         │ the items of one sharding key are one range,
+//!   cars/     1023   …                       ┘ in the order of their sorting keys
+//!   people/   0      …
+//! ```
+//!
+//! An item is one get, a segment of a parallel scan is a range of slices, and a page ends with the
+//! key after which the next one goes on. So pages neither miss nor repeat anything when partitions
+//! split or the server starts again.
+//!
+//! Writes that depend on nothing are blind. The others claim the row, so that those who change the
+//! same item come one after another, read it, decide and commit. What was acknowledged is durable.
+//!
+//! Requests hold a container's lock for reading. Only changing the order of a table that has items
+//! holds it for writing: see [`moving`].
+
+pub mod error;
+pub mod layout;
+mod listing;
+mod marker;
+mod moving;
+mod objects;
+pub mod order;
+pub mod place;
+pub mod record;
+pub mod scan;
+pub mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use db::{Database, Direction, Kind, Range, Snapshot, Table, Value};
+use parking_lot::RwLock;
+use tokio::sync::OwnedRwLockReadGuard;
+
+pub use error::{Error, Result};
+pub use listing::{Entry, Listing, ListingAsk};
+pub use objects::OBJECT_BYTES_MAX;
+pub use place::{Directory, Place};
+pub use record::{Record, verifier};
+pub use scan::{Ask, Page, Scope};
+pub use write::{Mode, Write};
+
+use layout::Layout;
+use record::Key;
+
+/// What the names of containers' tables begin with.
+const TABLE_PREFIX: &str = "v3io/";
+
+/// Directories and layouts that a container remembers; past that it forgets them all.
+const REMEMBERED_MAX: usize = 10_000;
+
+/// All containers of a database.
+#[derive(Debug)]
+pub struct Collections {
+    database: Arc<Database>,
+    containers: RwLock<HashMap<String, Arc<Container>>>,
+    /// The last moment that was given to a change, in nanoseconds since 1970.
+    last_ns: AtomicI64,
+}
+
+/// A container, and what is remembered of it so that requests need not look it up.
+#[derive(Debug)]
+struct Container {
+    table_name: String,
+    lock: Arc<tokio::sync::RwLock<()>>,
+    layouts: RwLock<HashMap<String, Arc<Layout>>>,
+    directories: RwLock<HashSet<String>>,
+}
+
+/// A container that a request works in: where rows lie does not change until it is dropped.
+struct Entered {
+    container: Arc<Container>,
+    table: Arc<Table>,
+    layout: Arc<Layout>,
+    _guard: OwnedRwLockReadGuard<()>,
+}
+
+impl Collections {
+    /// The collections of a database.
+    pub fn new(database: Arc<Database>) -> Self {
+        Self {
+            database,
+            containers: RwLock::default(),
+            last_ns: AtomicI64::new(0),
+        }
+    }
+
+    /// The names of all containers, sorted.
+    pub fn containers(&self) -> Vec<String> {
+        let tables = self.database.tables();
+        let names = tables
+            .iter()
+            .filter_map(|table| table.schema().name().strip_prefix(TABLE_PREFIX));
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Makes a container, if there is none of this name.
+    pub fn create_container(&self, name: &str) -> Result<()> {
+        self.table_to_write(&self.container(name)).map(|_| ())
+    }
+
+    /// Removes a container with all that is in it.
+    pub async fn remove_container(&self, name: &str) -> Result<()> {
+        let container = self.container(name);
+        let _alone = container.lock.write().await;
+        self.table(&container)?;
+        self.database.drop_table(&container.table_name)?;
+        container.forget();
+        Ok(())
+    }
+
+    /// An item or object.
+    pub async fn get(&self, place: &Place, buckets: Option<NonZeroU32>) -> Result<Record> {
+        let entered = self.enter(&place.directory).await?;
+        let snapshot = self.database.snapshot();
+        for (_, key) in entered.spots(place, buckets) {
+            if let Some(row) = snapshot.get(&entered.table, &key.values())? {
+                return Record::from_row(row);
+            }
+        }
+        Err(Error::NotFound)
+    }
+
+    /// Whether a directory is there: it was made, or something is in it.
+    pub async fn has_directory(&self, directory: &Directory) -> Result<bool> {
+        let entered = self.enter(directory).await?;
+        let snapshot = self.database.snapshot();
+        Ok(directory.path.is_empty() || has_rows(&snapshot, &entered.table, &directory.path)?)
+    }
+
+    /// Goes into a container that is there.
+    async fn enter(&self, directory: &Directory) -> Result<Entered> {
+        let container = self.container(&directory.container);
+        self.enter_with(container, &directory.path, Self::table)
+            .await
+    }
+
+    /// Goes into a container, which is made if it is not there.
+    async fn enter_to_write(&self, directory: &Directory) -> Result<Entered> {
+        let container = self.container(&directory.container);
+        self.enter_with(container, &directory.path, Self::table_to_write)
+            .await
+    }
+
+    async fn enter_with(
+        &self,
+        container: Arc<Container>,
+        path: &str,
+        table: impl Fn(&Self, &Container) -> Result<Arc<Table>>,
+    ) -> Result<Entered> {
+        loop {
+            let guard = Arc::clone(&container.lock).read_owned().await;
+            let table = table(self, &container)?;
+            let known = container.layouts.read().get(path).cloned();
+            let layout = match known {
+                Some(layout) => layout,
+                None => match self.look_up_layout(&container, &table, path)? {
+                    moving::Found::Here(layout) => layout,
+                    moving::Found::Moving(root) => {
+                        drop(guard);
+                        self.finish_moving(&container, &root).await?;
+                        continue;
+                    }
+                },
+            };
+            return Ok(Entered {
+                container,
+                table,
+                layout,
+                _guard: guard,
+            });
+        }
+    }
+
+    fn container(&self, name: &str) -> Arc<Container> {
+        if let Some(container) = self.containers.read().get(name) {
+            return Arc::clone(container);
+        }
+        let container = Arc::new(Container::new(name));
+        // What is not there is not worth remembering: anybody can ask for anything.
+        if self.table(&container).is_err() {
+            return container;
+        }
+        let mut containers = self.containers.write();
+        Arc::clone(containers.entry(name.to_owned()).or_insert(container))
+    }
+
+    fn table(&self, container: &Container) -> Result<Arc<Table>> {
+        let table = self.database.table(&container.table_name);
+        table.map_err(|error| match error.kind() {
+            Kind::NotFound => Error::NotFound,
+            _ => error.into(),
+        })
+    }
+
+    fn table_to_write(&self, container: &Container) -> Result<Arc<Table>> {
+        match self.table(container) {
+            Err(Error::NotFound) => {}
+            found => return found,
+        }
+        let name = container.table_name.strip_prefix(TABLE_PREFIX);
+        place::check_container_name(name.unwrap_or_default())?;
+        let schema = record::schema(&container.table_name)?;
+        match self.database.create_table(schema, &[]) {
+            Err(error) if error.kind() != Kind::Exists => Err(error.into()),
+            _ => self.table(container),
+        }
+    }
+
+    /// A moment for a change: now, and after every moment that was given before.
+    fn now_ns(&self) -> i64 {
+        let now = self.database.now_us().saturating_mul(1000);
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        let later = |last: i64| Some(now.max(last.saturating_add(1)));
+        let last = self
+            .last_ns
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+        let last = last.expect("there is always a later moment");
+        now.max(last.saturating_add(1))
+    }
+}
+
+impl Container {
+    fn new(name: &str) -> Self {
+        Self {
+            table_name: format!("{TABLE_PREFIX}{name}"),
+            lock: Arc::default(),
+            layouts: RwLock::default(),
+            directories: RwLock::default(),
+        }
+    }
+
+    fn forget(&self) {
+        self.layouts.write().clear();
+        self.directories.write().clear();
+    }
+}
+
+impl Entered {
+    /// Where an item may lie, and under which name: first where it would be written.
+    fn spots(&self, place: &Place, buckets: Option<NonZeroU32>) -> Vec<(String, Key)> {
+        let names = match buckets.or(self.layout.buckets) {
+            None => vec![place.name.clone()],
+            Some(_) => self.layout.with_buckets(buckets).names(&place.name),
+        };
+        let path = &place.directory.path;
+        let names = names.into_iter();
+        names
+            .map(|name| {
+                let key = Key::of_name(path, &name, self.layout.order);
+                (name, key)
+            })
+            .collect()
+    }
+}
+
+/// All rows of a directory and of those below it.
+fn range_below(path: &str) -> Range {
+    match place::above(path) {
+        Some(above) => {
+            Range::from(&[Value::Utf8(path.into())]).before(&[Value::Utf8(above.into())])
+        }
+        None => Range::all(),
+    }
+}
+
+fn has_rows(snapshot: &Snapshot, table: &Arc<Table>, path: &str) -> Result<bool> {
+    let mut rows = snapshot.scan(table, &range_below(path), Direction::Ascending)?;
+    Ok(rows.next().transpose()?.is_some())
+}

@@ -1,0 +1,56 @@
+//! What can be wrong with a request to collections.
+
+use crate::nosql;
+
+/// The result of every fallible function of this module.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What was wrong; each kind is answered in its own way.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A body, a name or an expression that means nothing.
+    #[error(transparent)]
+    Request(#[from] nosql::Error),
+    /// A request that contradicts itself or asks for what there is not.
+    #[error("{0}")]
+    Invalid(String),
+    /// No such container, directory or item.
+    #[error("No such file or directory")]
+    NotFound,
+    /// A condition that is not true of the item, so that nothing happened.
+    #[error("the condition is false")]
+    ConditionFalse,
+    /// An item that was to be new.
+    #[error("the item exists already")]
+    ItemExists,
+    /// More bytes than there is room for.
+    #[error("{what} of more than {limit} bytes")]
+    TooLarge {
+        /// What is too long.
+        what: &'static str,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// Others changed the same item again and again.
+    #[error("others changed the item each time: try again")]
+    Busy,
+    /// The table of a container was changed by other means and its rows are no items any more.
+    #[error("the table of the container has other columns than items need")]
+    Columns,
+    /// The database refused.
+    #[error(transparent)]
+    Database(#[from] db::Error),
+}
+
+impl Error {
+    /// Whether the same transaction may succeed when it runs again.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Database(error) if error.kind() == db::Kind::Conflict)
+    }
+}
+
+impl From<keys::Error> for Error {
+    fn from(error: keys::Error) -> Self {
+        Self::Request(error.into())
+    }
+}

@@ -1,0 +1,159 @@
+//! How a table keeps its items, as its schema says: in which order, and over how many buckets.
+//!
+//! The schema is the object `.#schema` in the table's directory:
+//!
+//! ```text
+//!   {"key": "driver", "sortingKey": "day", "hashingBucketNum": 64,
+//!    "fields": [{"name": "driver", "type": "string"}, {"name": "day", "type": "long"}]}
+//!                                                                       ╰ order of sorting keys
+//! ```
+//!
+//! It holds for the partitions of the table too: directories below it that are called
+//! `attribute=value`. A table without one has names in the order of their texts.
+
+use std::num::NonZeroU32;
+
+use keys::bucket::even_item_name;
+use keys::{Attribute, Item, ItemName};
+use serde_json::Value as Json;
+
+use super::error::{Error, Result};
+use super::order::Order;
+
+/// The name of the object that holds a table's schema.
+pub const SCHEMA_NAME: &str = ".#schema";
+
+/// The most buckets that items can be distributed over.
+pub const BUCKETS_MAX: u32 = 1024;
+
+/// What a schema says about where items lie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// The order of sorting keys.
+    pub order: Order,
+    /// Over how many buckets the items of one sharding key are distributed, if they are.
+    pub buckets: Option<NonZeroU32>,
+    /// The attribute with the sharding key, of a table whose names have a sorting key.
+    sharding_attribute: Option<String>,
+}
+
+impl Layout {
+    /// Reads a schema.
+    pub fn parse(schema: &[u8]) -> Result<Self> {
+        let invalid = |reason: &str| Error::Invalid(format!("{SCHEMA_NAME}: {reason}"));
+        let schema: Json = serde_json::from_slice(schema)
+            .map_err(|error| invalid(&format!("it is no JSON: {error}")))?;
+        let schema = schema
+            .as_object()
+            .ok_or_else(|| invalid("it is no JSON object"))?;
+        let buckets = match schema.get("hashingBucketNum") {
+            None | Some(Json::Null) => None,
+            Some(number) => {
+                let number = number.as_u64().and_then(|number| number.try_into().ok());
+                let number = number.filter(|number| *number <= BUCKETS_MAX);
+                let number = number
+                    .ok_or_else(|| invalid("hashingBucketNum is a whole number from 0 to 1024"))?;
+                NonZeroU32::new(number)
+            }
+        };
+        let text = |name| {
+            let text = schema.get(name).and_then(Json::as_str);
+            text.filter(|text| !text.is_empty())
+        };
+        let sorting = text("sortingKey");
+        let fields = schema.get("fields").and_then(Json::as_array);
+        let field = fields
+            .into_iter()
+            .flatten()
+            .find(|field| sorting.is_some() && field.get("name").and_then(Json::as_str) == sorting);
+        let kind = field.and_then(|field| field.get("type")?.as_str());
+        Ok(Self {
+            order: kind.map(Order::of_type).unwrap_or_default(),
+            buckets,
+            sharding_attribute: sorting.and(text("key")).map(str::to_owned),
+        })
+    }
+
+    /// The same layout with other buckets, where a request names them.
+    pub fn with_buckets(&self, buckets: Option<NonZeroU32>) -> Self {
+        let mut layout = self.clone();
+        layout.buckets = buckets.or(layout.buckets);
+        layout
+    }
+
+    /// The names under which an item may be stored: where it is written, and where it may be from
+    /// before its table was distributed.
+    pub fn names(&self, name: &str) -> Vec<String> {
+        let parts = ItemName::split(name);
+        let (Some(buckets), Some(sorting), false) =
+            (self.buckets, parts.sorting, parts.sharding.is_empty())
+        else {
+            return vec![name.to_owned()];
+        };
+        if parts.original(buckets).is_some() {
+            return vec![name.to_owned()];
+        }
+        vec![
+            even_item_name(parts.sharding, sorting, buckets),
+            name.to_owned(),
+        ]
+    }
+
+    /// Refuses an item whose sharding key has a period, which would split its name elsewhere.
+    pub fn check(&self, item: &Item) -> Result<()> {
+        let attribute = self.sharding_attribute.as_deref();
+        match attribute.and_then(|name| Some((name, item.get(name)?))) {
+            Some((name, Attribute::Text(text))) if text.contains('.') => {
+                Err(Error::Invalid(format!(
+                    "attribute `{name}` is the sharding key and has a period in it: the leftmost \
+                     period of an item's name ends its sharding key"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_tell_order_and_buckets() {
+        let layout = Layout::parse(
+            br#"{"key": "k", "sortingKey": "s", "hashingBucketNum": 64,
+                 "fields": [{"name": "k", "type": "string"}, {"name": "s", "type": "long"}]}"#,
+        )
+        .unwrap();
+        assert_eq!(layout.order, Order::Integer);
+        assert_eq!(layout.buckets, NonZeroU32::new(64));
+        assert_eq!(
+            layout.names("johnd.20180602"),
+            ["johnd_36.20180602", "johnd.20180602"]
+        );
+        assert_eq!(layout.names("johnd_36.20180602"), ["johnd_36.20180602"]);
+        assert_eq!(layout.names("johnd"), ["johnd"]);
+        assert_eq!(layout.names(SCHEMA_NAME), [SCHEMA_NAME]);
+        let of_client = br#"{"hashingBucketNum": 0, "key": "k", "fields": []}"#;
+        assert_eq!(Layout::parse(of_client).unwrap(), Layout::default());
+        for wrong in [
+            "",
+            "[]",
+            r#"{"hashingBucketNum": -1}"#,
+            r#"{"hashingBucketNum": 2000}"#,
+        ] {
+            assert!(Layout::parse(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sharding_keys_have_no_period_where_names_have_a_sorting_key() {
+        let item: Item = [("k".to_owned(), Attribute::Text("a.b".to_owned()))]
+            .into_iter()
+            .collect();
+        let both = Layout::parse(br#"{"key": "k", "sortingKey": "s"}"#).unwrap();
+        assert!(both.check(&item).is_err());
+        let one = Layout::parse(br#"{"key": "k"}"#).unwrap();
+        assert!(one.check(&item).is_ok());
+    }
+}

@@ -1,0 +1,306 @@
+//! Reading the items of a directory page by page: all of them, a segment, or one sharding key.
+//!
+//! ```text
+//!   Whole               every slice            ├──────────────────────────────┤
+//!   Segment 1 of 4      a quarter of them              ├───────┤
+//!   Sharding johnd      one range                  ├┤
+//!     distributed       one range a bucket      ├┤  ├┤    ├┤  ├┤   merged by sorting key
+//! ```
+//!
+//! A page ends when it has enough items or bytes, or when enough rows were looked at and there is at
+//! least one item: a page without items is always the last one, because clients stop at it.
+
+use std::cmp::Ordering;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use db::{Direction, Range, Rows, Snapshot, Table, Value};
+use keys::{EvenSharding, SLICES};
+
+use super::error::{Error, Result};
+use super::layout::Layout;
+use super::marker::Marker;
+use super::record::{Record, sharding_prefix, sorting_value};
+use super::{Collections, Directory, has_rows};
+use crate::nosql::expression::Condition;
+
+/// Items of the longest page.
+pub const PAGE_ITEMS_MAX: usize = 10_000;
+
+/// Bytes of attributes and objects after which a page ends.
+pub const PAGE_BYTES_MAX: usize = 2 << 20;
+
+/// Rows looked at after which a page with an item ends.
+const PAGE_ROWS_MAX: usize = 50_000;
+
+/// Rows that are looked at before others have a turn.
+const TURN_ROWS: usize = 256;
+
+/// Segments that one scan can have.
+pub const SEGMENTS_MAX: u16 = SLICES;
+
+/// Which items of a directory are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All.
+    Whole,
+    /// One part of so many.
+    Segment(u16, u16),
+    /// Those of one sharding key, from a sorting key on and up to another.
+    Sharding {
+        /// The sharding key.
+        key: String,
+        /// The first sorting key.
+        start: Option<String>,
+        /// The first sorting key that is not asked for any more.
+        end: Option<String>,
+    },
+}
+
+/// What a page should hold.
+#[derive(Debug)]
+pub struct Ask {
+    /// Which items.
+    pub scope: Scope,
+    /// What must be true of them.
+    pub filter: Option<Condition>,
+    /// How many at most.
+    pub limit: Option<usize>,
+    /// Where the page before ended.
+    pub marker: Option<String>,
+    /// The buckets of the table, if the request names them.
+    pub buckets: Option<NonZeroU32>,
+}
+
+/// Items of a directory.
+#[derive(Debug)]
+pub struct Page {
+    /// The items, those of one sharding key in the order of their sorting keys.
+    pub records: Vec<Record>,
+    /// Where the next page begins; nothing if this is the last one.
+    pub marker: Option<String>,
+}
+
+/// The rows of one range, with those of a page before left out.
+struct Strand {
+    rows: Rows,
+    head: Option<Record>,
+}
+
+impl Collections {
+    /// One page of a directory's items.
+    pub async fn scan(&self, directory: &Directory, ask: &Ask) -> Result<Page> {
+        let entered = self.enter(directory).await?;
+        let layout = entered.layout.with_buckets(ask.buckets);
+        let named = ask.scope.describe(&directory.path, &layout);
+        let marker = ask.marker.as_deref();
+        let marker = marker
+            .map(|marker| Marker::decode(marker, &named))
+            .transpose()?;
+        let snapshot = self.database.snapshot();
+        let strands = Strands {
+            snapshot: &snapshot,
+            table: &entered.table,
+            path: &directory.path,
+            marker: marker.as_ref(),
+        };
+        let mut strands = strands.open(&ask.scope, &layout)?;
+        let limit = ask.limit.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX);
+        let (mut records, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
+        let mut last: Option<Marker> = None;
+        while let Some(record) = next(&mut strands)? {
+            looked_at += 1;
+            if looked_at % TURN_ROWS == 0 {
+                tokio::task::yield_now().await;
+            }
+            last = Some(Marker {
+                sharding: record.key.sharding.clone(),
+                sorting: record.key.sorting.clone(),
+            });
+            if ask.admits(&record)? {
+                bytes += record.attributes.len() + record.name.len() + record.size();
+                records.push(record);
+            }
+            let full = records.len() >= limit || bytes >= PAGE_BYTES_MAX;
+            if full || looked_at >= PAGE_ROWS_MAX && !records.is_empty() {
+                break;
+            }
+        }
+        let ended = strands.iter().all(|strand| strand.head.is_none());
+        if records.is_empty() && marker.is_none() && !directory.path.is_empty() {
+            let exists = has_rows(&snapshot, &entered.table, &directory.path)?;
+            exists.then_some(()).ok_or(Error::NotFound)?;
+        }
+        let last = last.filter(|_| !ended);
+        Ok(Page {
+            records,
+            marker: last.map(|last| last.encode(&named)),
+        })
+    }
+}
+
+impl Ask {
+    fn admits(&self, record: &Record) -> Result<bool> {
+        if record.key.is_of_directory() {
+            return Ok(false);
+        }
+        match &self.filter {
+            Some(filter) => Ok(filter.holds(&(record.view()?, record))?),
+            None => Ok(true),
+        }
+    }
+}
+
+impl Scope {
+    /// What tells the scan from others, for its markers.
+    fn describe(&self, path: &str, layout: &Layout) -> String {
+        let order = layout.order.kind();
+        match self {
+            Self::Whole => format!("{path}|whole|{order}"),
+            Self::Segment(segment, total) => format!("{path}|segment {segment} {total}|{order}"),
+            Self::Sharding { key, .. } => {
+                let buckets = layout.buckets.map_or(0, NonZeroU32::get);
+                format!("{path}|sharding {buckets} {key}|{order}")
+            }
+        }
+    }
+}
+
+/// What strands are opened with.
+struct Strands<'a> {
+    snapshot: &'a Snapshot,
+    table: &'a Arc<Table>,
+    path: &'a str,
+    marker: Option<&'a Marker>,
+}
+
+impl Strands<'_> {
+    fn open(&self, scope: &Scope, layout: &Layout) -> Result<Vec<Strand>> {
+        let (key, start, end) = match scope {
+            Scope::Whole => return Ok(vec![self.slices(0, SLICES)?]),
+            Scope::Segment(segment, total) => {
+                let bound = |segment: u16| {
+                    let bound = u32::from(segment) * u32::from(SLICES) / u32::from(*total);
+                    u16::try_from(bound).unwrap_or(SLICES)
+                };
+                let strand = self.slices(bound(*segment), bound(segment.saturating_add(1)))?;
+                return Ok(vec![strand]);
+            }
+            Scope::Sharding { key, start, end } => (key, start, end),
+        };
+        let bound = |text: &String| {
+            layout.order.bound(text).ok_or_else(|| {
+                let kind = layout.order.kind();
+                Error::Invalid(format!(
+                    "`{text}` is no {kind}, which the sorting keys of this table are"
+                ))
+            })
+        };
+        let bounds = match (start, end) {
+            (None, None) => None,
+            (start, end) => {
+                let (least, most) = layout.order.ends();
+                let lower = start.as_ref().map(bound).transpose()?;
+                let upper = end.as_ref().map(bound).transpose()?;
+                Some((lower.unwrap_or(least), upper.or(most)))
+            }
+        };
+        let buckets = layout.buckets.map_or(0, NonZeroU32::get);
+        let even = (0..buckets).map(|bucket| EvenSharding { stem: key, bucket }.join());
+        let shardings = std::iter::once(key.clone()).chain(even);
+        shardings
+            .map(|sharding| self.sharding(&sharding, bounds.as_ref()))
+            .collect()
+    }
+
+    /// The rows of some slices.
+    fn slices(&self, from: u16, to: u16) -> Result<Strand> {
+        let path = Value::Utf8(self.path.into());
+        let lower = match self.marker {
+            Some(marker) => {
+                let [path, slice, sharding] = sharding_prefix(self.path, &marker.sharding);
+                let sorting = sorting_value(marker.sorting.as_deref());
+                Range::from(&[path, slice, sharding, sorting])
+            }
+            None => Range::from(&[path.clone(), Value::Uint16(from)]),
+        };
+        let range = match to.checked_sub(1) {
+            Some(last) => lower.through(&[path, Value::Uint16(last)]),
+            None => lower.before(&[path, Value::Uint16(0)]),
+        };
+        let is_before = |record: &Record, marker: &Marker| {
+            record.key.sharding == marker.sharding && record.key.sorting == marker.sorting
+        };
+        self.strand(&range, is_before)
+    }
+
+    /// The rows of one sharding key between two bounds.
+    fn sharding(
+        &self,
+        sharding: &str,
+        bounds: Option<&(Vec<u8>, Option<Vec<u8>>)>,
+    ) -> Result<Strand> {
+        let prefix = sharding_prefix(self.path, sharding);
+        let with = |sorting: Value| {
+            let mut values = prefix.to_vec();
+            values.push(sorting);
+            values
+        };
+        let lower = match (self.marker, bounds) {
+            (Some(marker), _) => Range::from(&with(sorting_value(marker.sorting.as_deref()))),
+            (None, Some((lower, _))) => Range::from(&with(sorting_value(Some(lower)))),
+            (None, None) => Range::from(&prefix),
+        };
+        let range = match bounds {
+            Some((_, Some(upper))) => lower.before(&with(sorting_value(Some(upper)))),
+            _ => lower.through(&prefix),
+        };
+        // Buckets are merged by sorting key and then by sharding key.
+        let is_before = |record: &Record, marker: &Marker| {
+            record.key.sorting == marker.sorting && record.key.sharding <= marker.sharding
+        };
+        self.strand(&range, is_before)
+    }
+
+    fn strand(
+        &self,
+        range: &Range,
+        is_before: impl Fn(&Record, &Marker) -> bool,
+    ) -> Result<Strand> {
+        let rows = self
+            .snapshot
+            .scan(self.table, range, Direction::Ascending)?;
+        let mut strand = Strand { rows, head: None };
+        strand.advance()?;
+        if let (Some(head), Some(marker)) = (&strand.head, self.marker)
+            && is_before(head, marker)
+        {
+            strand.advance()?;
+        }
+        Ok(strand)
+    }
+}
+
+impl Strand {
+    fn advance(&mut self) -> Result<Option<Record>> {
+        let next = self.rows.next().transpose()?;
+        let next = next.map(Record::from_row).transpose()?;
+        Ok(std::mem::replace(&mut self.head, next))
+    }
+}
+
+/// The least of the records that the strands are at.
+fn next(strands: &mut [Strand]) -> Result<Option<Record>> {
+    let heads = strands.iter_mut().filter(|strand| strand.head.is_some());
+    let least = heads.min_by(|a, b| match (&a.head, &b.head) {
+        (Some(a), Some(b)) => {
+            let by_sorting = a.key.sorting.cmp(&b.key.sorting);
+            by_sorting.then_with(|| a.key.sharding.cmp(&b.key.sharding))
+        }
+        _ => Ordering::Equal,
+    });
+    match least {
+        Some(strand) => strand.advance(),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,335 @@
+//! Changing items: blindly, or after a look at what is there.
+//!
+//! ```text
+//!   PutItem, nothing else       put ──► commit                      never waits, never conflicts
+//!   everything else             claim ──► get ──► decide ──► put ──► commit ──┐
+//!                                 ▲──────────── somebody was faster ──────────┘
+//! ```
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use db::{Table, Transaction};
+use keys::{Attribute, Item};
+
+use super::error::{Error, Result};
+use super::layout::{Layout, SCHEMA_NAME};
+use super::record::{Key, Record};
+use super::{Collections, Directory, Entered, Place, REMEMBERED_MAX};
+use crate::nosql;
+use crate::nosql::expression::{Attributes, Condition, Update};
+
+/// How often a change is tried when others are faster.
+const ATTEMPTS_MAX: usize = 32;
+
+/// What is not there has no attributes.
+struct Nothing;
+
+impl Attributes for Nothing {
+    fn attribute(&self, _: &str) -> nosql::Result<Option<Attribute>> {
+        Ok(None)
+    }
+}
+
+/// What happens to an item that is there when another is put in its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It goes, with all its attributes.
+    #[default]
+    Replace,
+    /// It keeps the attributes that the other one does not have.
+    Merge,
+    /// It stays, and the other one is refused.
+    CreateOnly,
+}
+
+/// A change of one item.
+#[derive(Debug, Default)]
+pub struct Write {
+    /// Attributes to put.
+    pub item: Option<Item>,
+    /// How they are put.
+    pub mode: Mode,
+    /// What must be true of the item.
+    pub condition: Option<Condition>,
+    /// What changes the item after that.
+    pub update: Option<Update>,
+    /// What changes the item instead, if the condition is false.
+    pub alternate: Option<Update>,
+    /// The buckets of its table, if the request names them.
+    pub buckets: Option<NonZeroU32>,
+}
+
+/// What is to be done with a record.
+pub(super) enum Change {
+    /// Nothing.
+    Keep,
+    /// It gets these attributes and this data.
+    Put(Vec<u8>, Option<Vec<u8>>),
+    /// It goes.
+    Delete,
+}
+
+impl Write {
+    /// Whether it depends on nothing that is there.
+    fn is_blind(&self) -> bool {
+        self.mode == Mode::Replace && self.condition.is_none() && self.update.is_none()
+    }
+
+    /// What becomes of the record that is there.
+    fn decide(&self, found: Option<&Record>, layout: &Layout) -> Result<Change> {
+        let update = match self.holds(found)? {
+            true => self.update.as_ref(),
+            false => Some(self.alternate.as_ref().ok_or(Error::ConditionFalse)?),
+        };
+        let old = found.map(Record::item).transpose()?;
+        if old.is_some() && self.mode == Mode::CreateOnly {
+            return Err(Error::ItemExists);
+        }
+        let mut item = match (&self.item, self.mode) {
+            (Some(new), Mode::Merge) => {
+                let mut item = old.clone().unwrap_or_default();
+                item.merge(new.clone());
+                item
+            }
+            (Some(new), _) => new.clone(),
+            (None, _) => old.clone().unwrap_or_default(),
+        };
+        if let Some(update) = update {
+            let system: &dyn Attributes =
+                found.map_or(&Nothing as &dyn Attributes, |record| record);
+            update.apply(&mut item, system)?;
+        }
+        if old.as_ref() == Some(&item) && self.item.is_none() {
+            return Ok(Change::Keep);
+        }
+        layout.check(&item)?;
+        item.check()?;
+        // An object that is replaced by an item has no bytes any more, but a schema keeps its own.
+        let data = found.filter(|record| {
+            self.item.is_none() || self.mode == Mode::Merge || record.name == SCHEMA_NAME
+        });
+        let data = data.and_then(|record| record.data.clone());
+        Ok(Change::Put(item.encode()?, data))
+    }
+
+    fn holds(&self, found: Option<&Record>) -> Result<bool> {
+        let Some(condition) = &self.condition else {
+            return Ok(true);
+        };
+        Ok(match found {
+            Some(record) => condition.holds(&(record.view()?, record))?,
+            None => condition.holds(&Nothing)?,
+        })
+    }
+}
+
+impl Collections {
+    /// Changes an item, or makes one; when it was changed.
+    pub async fn write(&self, place: &Place, write: &Write) -> Result<i64> {
+        let entered = self.enter_to_write(&place.directory).await?;
+        match &write.item {
+            Some(item) if write.is_blind() && place.name != SCHEMA_NAME => {
+                self.put_blindly(&entered, place, item, write.buckets).await
+            }
+            _ => {
+                let decide = |found: Option<&Record>| write.decide(found, &entered.layout);
+                self.change(&entered, place, write.buckets, decide).await
+            }
+        }
+    }
+
+    /// Deletes an item or object that is there.
+    pub async fn delete(&self, place: &Place, buckets: Option<NonZeroU32>) -> Result<()> {
+        if place.name == SCHEMA_NAME {
+            return self.set_schema(place, None).await.map(|_| ());
+        }
+        let entered = self.enter(&place.directory).await?;
+        let decide = |found: Option<&Record>| match found {
+            Some(_) => Ok(Change::Delete),
+            None => Err(Error::NotFound),
+        };
+        self.change(&entered, place, buckets, decide).await?;
+        Ok(())
+    }
+
+    /// Makes a directory, and its container, if they are not there.
+    pub async fn make_directory(&self, directory: &Directory) -> Result<()> {
+        let entered = self.enter_to_write(directory).await?;
+        let mut transaction = self.database.begin();
+        let is_new = self.announce(&entered, &mut transaction, &directory.path)?;
+        transaction.commit_later().await?;
+        entered.remember(&directory.path, is_new);
+        Ok(())
+    }
+
+    async fn put_blindly(
+        &self,
+        entered: &Entered,
+        place: &Place,
+        item: &Item,
+        buckets: Option<NonZeroU32>,
+    ) -> Result<i64> {
+        entered.layout.check(item)?;
+        item.check()?;
+        let attributes = item.encode()?;
+        let path = &place.directory.path;
+        let mut spots = entered.spots(place, buckets).into_iter();
+        let (name, key) = spots.next().expect("an item has a spot");
+        let former: Vec<Key> = spots.map(|(_, key)| key).collect();
+        let now = self.now_ns();
+        let record = Record {
+            key,
+            name,
+            attributes,
+            data: None,
+            created_ns: now,
+            changed_ns: now,
+        };
+        let row = record.into_row();
+        for _ in 0..ATTEMPTS_MAX {
+            let table = self.table_to_write(&entered.container)?;
+            let mut transaction = self.database.begin();
+            // What is left under the name from before the table was distributed goes as well.
+            for key in &former {
+                transaction.delete(&table, &key.values())?;
+            }
+            transaction.replace(&table, &row)?;
+            let is_new = self.announce(entered, &mut transaction, path)?;
+            match transaction.commit_later().await.map_err(Error::from) {
+                // Nothing was read, so the table itself was altered.
+                Err(error) if error.is_conflict() => {}
+                outcome => {
+                    outcome?;
+                    entered.remember(path, is_new);
+                    return Ok(now);
+                }
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    /// Changes a record as `decide` says, which sees what is there; when it was changed.
+    pub(super) async fn change(
+        &self,
+        entered: &Entered,
+        place: &Place,
+        buckets: Option<NonZeroU32>,
+        decide: impl Fn(Option<&Record>) -> Result<Change>,
+    ) -> Result<i64> {
+        let spots = entered.spots(place, buckets);
+        for _ in 0..ATTEMPTS_MAX {
+            let tried = self.try_change(entered, &spots, &decide).await;
+            match tried {
+                Err(error) if error.is_conflict() => {}
+                outcome => return outcome,
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    async fn try_change(
+        &self,
+        entered: &Entered,
+        spots: &[(String, Key)],
+        decide: impl Fn(Option<&Record>) -> Result<Change>,
+    ) -> Result<i64> {
+        let (first_name, first_key) = spots.first().expect("an item has a spot");
+        // It may have been altered since the last attempt.
+        let table = &self.table(&entered.container)?;
+        let mut transaction = self.database.begin();
+        let mut found = None;
+        for (_, key) in spots {
+            found = claim_and_get(&mut transaction, table, key).await?;
+            if found.is_some() {
+                break;
+            }
+        }
+        let now = self.now_ns();
+        let last_ns = found.as_ref().map(|record| record.changed_ns);
+        // The clock may have been set back since.
+        let changed_ns = last_ns.map_or(now, |last| now.max(last.saturating_add(1)));
+        let path = &first_key.path;
+        let mut is_new = false;
+        match decide(found.as_ref())? {
+            Change::Keep => return Ok(last_ns.unwrap_or(now)),
+            Change::Delete => {
+                let key = found.map_or_else(|| first_key.clone(), |record| record.key);
+                transaction.delete(table, &key.values())?;
+            }
+            Change::Put(attributes, data) => {
+                let (key, name, created_ns) = match found {
+                    Some(record) => (record.key, record.name, record.created_ns),
+                    None => (first_key.clone(), first_name.clone(), now),
+                };
+                let record = Record {
+                    key,
+                    name,
+                    attributes,
+                    data,
+                    created_ns,
+                    changed_ns,
+                };
+                transaction.replace(table, &record.into_row())?;
+                is_new = self.announce(entered, &mut transaction, path)?;
+            }
+        }
+        transaction.commit_later().await?;
+        entered.remember(path, is_new);
+        Ok(changed_ns)
+    }
+
+    /// Makes the directory in the same transaction, if nobody knows it yet.
+    pub(super) fn announce(
+        &self,
+        entered: &Entered,
+        transaction: &mut Transaction,
+        path: &str,
+    ) -> Result<bool> {
+        if path.is_empty() || entered.container.directories.read().contains(path) {
+            return Ok(false);
+        }
+        let key = Key::of_directory(path);
+        let there = self
+            .database
+            .snapshot()
+            .get(&entered.table, &key.values())?;
+        if there.is_none() {
+            let now = self.now_ns();
+            let directory = Record {
+                key,
+                name: String::new(),
+                attributes: Item::new().encode()?,
+                data: None,
+                created_ns: now,
+                changed_ns: now,
+            };
+            transaction.replace(&entered.table, &directory.into_row())?;
+        }
+        Ok(true)
+    }
+}
+
+impl Entered {
+    /// Remembers a directory, when the commit that made it has happened.
+    pub(super) fn remember(&self, path: &str, is_new: bool) {
+        if is_new {
+            let mut directories = self.container.directories.write();
+            if directories.len() >= REMEMBERED_MAX {
+                directories.clear();
+            }
+            directories.insert(path.to_owned());
+        }
+    }
+}
+
+async fn claim_and_get(
+    transaction: &mut Transaction,
+    table: &Arc<Table>,
+    key: &Key,
+) -> Result<Option<Record>> {
+    let key = key.values();
+    transaction.claim(table, &key).await?;
+    let row = transaction.get(table, &key)?;
+    row.map(Record::from_row).transpose()
+}

@@ -1,0 +1,126 @@
+//! Listings as XML: the containers, and what is in a directory of one.
+
+use std::fmt::Write;
+
+use axum::response::Response;
+
+use super::answer::{iso_date, xml};
+use super::request::Asked;
+use crate::nosql::Collections;
+use crate::nosql::collections::{Entry, Error, Listing, ListingAsk, Result};
+
+const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
+
+/// The most entries that are asked for when nothing else is said.
+const KEYS_USUAL: usize = 1000;
+
+/// All containers; their numbers are their places in the list.
+pub(super) fn containers(names: &[String]) -> Response {
+    let mut buckets = String::new();
+    for (at, name) in names.iter().enumerate() {
+        let parts = [
+            element("Name", name),
+            element("CreationDate", &iso_date(0)),
+            element("Id", &(at + 1).to_string()),
+        ];
+        buckets.push_str(&tagged("Bucket", &parts.concat()));
+    }
+    let buckets = tagged("Buckets", &buckets);
+    xml(format!(
+        "{HEAD}{}",
+        tagged("ListAllMyBucketsResult", &buckets)
+    ))
+}
+
+/// What is in a directory.
+pub(super) async fn directory(collections: &Collections, asked: &Asked) -> Result<Response> {
+    let directory = asked.directory()?;
+    let is_set = |name| asked.query(name).is_some_and(|value| value != "0");
+    let keys_max = match asked.query("max-keys") {
+        None | Some("") => None,
+        Some(number) => Some(number.parse().map_err(|_| {
+            Error::Invalid("`max-keys` is not a whole number from 0 on".to_owned())
+        })?),
+    };
+    let prefix = asked.query("prefix").unwrap_or_default();
+    let ask = ListingAsk {
+        prefix: format!("{}{}", directory.path, prefix.trim_start_matches('/')),
+        only_directories: is_set("prefix-only"),
+        limit: keys_max,
+        marker: asked.query("marker").map(str::to_owned),
+    };
+    let listing = collections.list(&directory.container, &ask).await?;
+    let in_full = is_set("prefix-info");
+    let container = &directory.container;
+    let text = format_listing(container, &ask, &listing, in_full);
+    Ok(xml(text))
+}
+
+fn format_listing(container: &str, ask: &ListingAsk, listing: &Listing, in_full: bool) -> String {
+    let mut inside = String::new();
+    let marker = listing.marker.as_deref().unwrap_or_default();
+    let truncated = listing.marker.is_some().to_string();
+    for (name, value) in [
+        ("Name", container),
+        ("Prefix", &ask.prefix),
+        ("Marker", ask.marker.as_deref().unwrap_or_default()),
+        ("Delimiter", "/"),
+        ("NextMarker", marker),
+        ("MaxKeys", &ask.limit.unwrap_or(KEYS_USUAL).to_string()),
+        ("IsTruncated", &truncated),
+    ] {
+        inside.push_str(&element(name, value));
+    }
+    for entry in &listing.entries {
+        inside.push_str(&contents(entry, in_full));
+    }
+    for directory in &listing.directories {
+        let mut parts = element("Prefix", directory);
+        if in_full {
+            parts.push_str(&element("Mode", "040755"));
+        }
+        inside.push_str(&tagged("CommonPrefixes", &parts));
+    }
+    format!("{HEAD}{}", tagged("ListBucketResult", &inside))
+}
+
+fn contents(entry: &Entry, in_full: bool) -> String {
+    let mut parts = element("Key", &entry.path);
+    parts.push_str(&element("Size", &entry.size.to_string()));
+    parts.push_str(&element("LastSequenceId", "0"));
+    parts.push_str(&element("LastModified", &iso_date(entry.changed_ns)));
+    if in_full {
+        for (name, value) in [
+            ("AccessTime", iso_date(entry.changed_ns)),
+            ("CreatingTime", iso_date(entry.created_ns)),
+            ("Mode", "0100664".to_owned()),
+            ("GID", "0".to_owned()),
+            ("UID", "0".to_owned()),
+        ] {
+            parts.push_str(&element(name, &value));
+        }
+    }
+    tagged("Contents", &parts)
+}
+
+fn element(name: &str, text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // XML has no way to write most of these, not even escaped.
+            char if char.is_control() => {
+                let _ = write!(escaped, "%{:02X}", u32::from(char));
+            }
+            char => escaped.push(char),
+        }
+    }
+    tagged(name, &escaped)
+}
+
+fn tagged(name: &str, inside: &str) -> String {
+    format!("<{name}>{inside}</{name}>")
+}

@@ -1,0 +1,13 @@
+//! The NoSQL web API as its clients see it: requests written by hand to the real server process.
+#![cfg(test)]
+
+mod client;
+mod crash;
+mod items;
+mod objects;
+#[expect(dead_code, reason = "the tests of the wire use more of it")]
+#[path = "../wire/process.rs"]
+mod process;
+mod refusals;
+mod scans;
+mod seed;

@@ -1,0 +1,161 @@
+//! Plain objects, directories, containers and their listings.
+
+use serde_json::json;
+
+use crate::client::{Client, start};
+
+#[test]
+fn objects_are_put_read_in_part_grown_and_deleted() {
+    let (mut client, _server, _data) = start();
+    let kind = [("Content-Type", "application-octet-stream")];
+    client
+        .send("PUT", "/users/dir/o", &kind, b"0123456789")
+        .done();
+    let whole = client.send("GET", "/users/dir/o", &[], b"");
+    assert_eq!((whole.status, whole.text().as_str()), (200, "0123456789"));
+    for (range, status, part) in [
+        ("bytes=2-4", 206, "234"),
+        ("bytes=7", 206, "789"),
+        ("bytes=-2", 206, "89"),
+        ("bytes=8-99", 206, "89"),
+        ("bytes=10-20", 200, ""),
+    ] {
+        let got = client.send("GET", "/users/dir/o", &[("Range", range)], b"");
+        assert_eq!((got.status, got.text().as_str()), (status, part), "{range}");
+    }
+    let appended = client.send("PUT", "/users/dir/o", &[("Range", "-1")], b"abc");
+    appended.done();
+    let head = client.send("HEAD", "/users/dir/o", &[], b"");
+    assert_eq!(
+        (head.status, head.header("content-length")),
+        (200, Some("13"))
+    );
+    assert!(head.header("last-modified").is_some());
+    // An object has attributes too, and they leave its bytes alone.
+    let update = json!({"UpdateExpression": "a = 1"});
+    client.call("UpdateItem", "/users/dir/o", &update).done();
+    let wanted = json!({"AttributesToGet": "a,__size"});
+    let got = client.call("GetItem", "/users/dir/o", &wanted).json();
+    assert_eq!(
+        got,
+        json!({"Item": {"a": {"N": "1"}, "__size": {"N": "13"}}})
+    );
+
+    let large = vec![7; 16 << 20];
+    client.send("PUT", "/users/dir/large", &[], &large).done();
+    assert_eq!(client.send("GET", "/users/dir/large", &[], b"").body, large);
+    let larger = vec![7; (16 << 20) + 1];
+    let refused = client.send("PUT", "/users/dir/larger", &[], &larger);
+    assert_eq!(refused.status, 413);
+    assert!(
+        refused.text().contains("16777216 bytes"),
+        "{}",
+        refused.text()
+    );
+    let grown = client.send("PUT", "/users/dir/large", &[("Range", "-1")], b"x");
+    assert_eq!(grown.status, 413);
+
+    assert_eq!(client.send("DELETE", "/users/dir/o", &[], b"").status, 204);
+    assert_eq!(client.send("GET", "/users/dir/o", &[], b"").status, 404);
+    assert_eq!(client.send("HEAD", "/users/dir/o", &[], b"").status, 404);
+    assert_eq!(client.send("HEAD", "/users/dir/", &[], b"").status, 200);
+    assert_eq!(client.send("HEAD", "/users/none/", &[], b"").status, 404);
+}
+
+/// The texts of all elements of this name.
+fn elements(xml: &str, name: &str) -> Vec<String> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let pieces = xml.split(&open).skip(1);
+    pieces
+        .map(|piece| piece.split(&close).next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn listings_have_what_clients_need() {
+    let (mut client, _server, _data) = start();
+    for path in ["a/x", "a/b/y", "a/b/c/z", "a/d&e/w", "u"] {
+        client
+            .send("PUT", &format!("/users/{path}"), &[], b"12345")
+            .done();
+    }
+    client.send("PUT", "/another", &[], b"").done();
+    let containers = client.send("GET", "/", &[], b"").text();
+    assert_eq!(elements(&containers, "Name"), ["another", "users"]);
+    assert_eq!(elements(&containers, "Id").len(), 2);
+
+    let list = |client: &mut Client, query: &str| {
+        let answer = client.send("GET", &format!("/users?{query}"), &[], b"");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text()
+    };
+    let root = list(&mut client, "prefix=");
+    assert_eq!(elements(&root, "Name"), ["users"]);
+    assert_eq!(elements(&root, "NextMarker"), [""]);
+    assert_eq!(elements(&root, "MaxKeys"), ["1000"]);
+    assert_eq!(elements(&root, "IsTruncated"), ["false"]);
+    assert_eq!(elements(&root, "Key"), ["u"]);
+    assert_eq!(elements(&root, "Size"), ["5"]);
+    let below = list(&mut client, "prefix=a%2F&prefix-info=1");
+    assert_eq!(elements(&below, "Key"), ["a/x"]);
+    assert_eq!(elements(&below, "CommonPrefixes").len(), 2);
+    assert!(below.contains("<Prefix>a/d&amp;e/</Prefix>"));
+    assert_eq!(elements(&below, "CreatingTime").len(), 1);
+    let only = list(&mut client, "prefix=a/&prefix-only=1");
+    assert_eq!(elements(&only, "Key").len(), 0);
+    assert_eq!(elements(&only, "CommonPrefixes").len(), 2);
+
+    let (mut found, mut query) = (Vec::new(), "prefix=a/&max-keys=1".to_owned());
+    loop {
+        let page = list(&mut client, &query);
+        found.extend(elements(&page, "CommonPrefixes"));
+        found.extend(elements(&page, "Key"));
+        if elements(&page, "IsTruncated") == ["false"] {
+            break;
+        }
+        query = format!(
+            "prefix=a/&max-keys=1&marker={}",
+            elements(&page, "NextMarker")[0]
+        );
+    }
+    assert_eq!(
+        found,
+        [
+            "<Prefix>a/b/</Prefix>",
+            "<Prefix>a/d&amp;e/</Prefix>",
+            "a/x"
+        ]
+    );
+    assert_eq!(
+        client.send("GET", "/users?prefix=none/", &[], b"").status,
+        404
+    );
+    assert_eq!(client.send("DELETE", "/another/", &[], b"").status, 204);
+    let containers = client.send("GET", "/", &[], b"").text();
+    assert_eq!(elements(&containers, "Name"), ["users"]);
+}
+
+#[test]
+fn a_schema_is_an_object_and_an_item_of_its_table() {
+    let (mut client, _server, _data) = start();
+    let schema = r#"{"hashingBucketNum":0,"key":"k","fields":[{"name":"k","type":"string","nullable":false}]}"#;
+    assert_eq!(
+        client.send("GET", "/users/t/.%23schema", &[], b"").status,
+        404
+    );
+    client
+        .send("PUT", "/users/t/.%23schema", &[], schema.as_bytes())
+        .done();
+    client
+        .call("PutItem", "/users/t/a", &json!({"Item": {}}))
+        .done();
+    assert_eq!(
+        client.send("GET", "/users/t/.%23schema", &[], b"").text(),
+        schema
+    );
+    let mut names = client.names("/users/t/", &json!({}));
+    names.sort();
+    assert_eq!(names, [".#schema", "a"]);
+    let others = json!({"FilterExpression": "__name != '.#schema'"});
+    assert_eq!(client.names("/users/t/", &others), ["a"]);
+}
