@@ -25,7 +25,7 @@ pub const HTTP_DEFAULT: &str = "127.0.0.1:8081";
 pub const HTTP_NONE: &str = "none";
 
 /// Connections of HTTP at a time unless said otherwise.
-pub const HTTP_CONNECTIONS_MAX: usize = 100;
+pub const HTTP_CONNECTIONS_MAX: usize = 1_000;
 /// Seconds that a connection of HTTP may take until its next request is there: more than the minute
 /// that Prometheus lets pass between two looks by default.
 pub const HTTP_REQUEST_SECONDS_MAX: u64 = 75;
