@@ -40,7 +40,7 @@ enum Command {
         /// Clients that may be connected at a time [default: 1000]
         #[arg(long, value_name = "N")]
         connections_max: Option<usize>,
-        /// Connections of HTTP that may be open at a time [default: 100]
+        /// Connections of HTTP that may be open at a time [default: 1000]
         #[arg(long, value_name = "N")]
         http_connections_max: Option<usize>,
     },
