@@ -1,6 +1,9 @@
 //! Schema and workload in, findings and advice out; never acts.
 //!
-//! The crate is empty: its place on the ladder is fixed, its code is not written. It will judge
-//! primary keys by replaying a workload through the partition decider of `partitions` on a
-//! simulated clock, so that advice and database cannot disagree. It will open no file and no
-//! engine, and change nothing: `db` acts, on request.
+//! [`lint`] judges the keys of a schema by what its text says, in five dialects. Judging keys by
+//! replaying a workload through the partition decider of `partitions` is not written yet.
+//!
+//! The crate opens no file and no engine, and changes nothing: text comes in, findings go out, and
+//! whoever asked prints them or acts.
+
+pub mod lint;

@@ -8,11 +8,14 @@
 //!   clients of v3io ── the NoSQL web API ────► nosql ────► db::Database, its tables
 //! ```
 //!
+//! [`lint`] reads schema files and prints what the advisor finds in them, with no database at all.
+//!
 //! Everything a statement means is decided behind [`db::Session`]; here is only how it comes in and
 //! how its answer goes out. The binary `evenkeel` adds the command line.
 
 pub mod error;
 pub mod http;
+pub mod lint;
 pub mod nosql;
 pub mod pg;
 pub mod serve;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use server::serve::{Addresses, DATA_DEFAULT, PG_DEFAULT};
 use server::shell::{self, Place};
-use server::{Error, serve};
+use server::{Error, lint, serve};
 
 /// EvenKeel, a database of sorted, range-partitioned tables that keeps its load even.
 ///
@@ -61,10 +61,17 @@ enum Command {
         #[arg(short = 'f', value_name = "FILE")]
         file: Vec<PathBuf>,
     },
+    /// Check the keys of a schema, with no server: SQL of YDB, PostgreSQL, CockroachDB, Spanner, TiDB
+    ///
+    /// Exits with 0 if nothing is denied, with 1 if something is (errors, and what --deny names), and
+    /// with 2 if a file or a statement cannot be read; the rest is checked all the same. A comment
+    /// `-- evenkeel: allow KEY003 reason` at a statement exempts it.
+    Lint(lint::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
+        Some(Command::Lint(args)) => return lint::run(&args),
         None => Args::command().print_long_help().map_err(Error::Io),
         Some(Command::Serve {
             data,

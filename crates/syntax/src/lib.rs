@@ -14,6 +14,8 @@
 //!   Statement { span: 0..31, kind: Insert { mode: Upsert, table: t @ 12..13, … } }
 //! ```
 //!
+//! [`schema`] is a second, loose grammar over the same tokens, for schemas of other databases.
+//!
 //! Read [`quotes`] for the rule on double quotes and [`rewrite`] for what YQL's forms become in the
 //! trees: both matter to whoever plans them.
 //!
@@ -46,6 +48,7 @@ mod parse;
 pub mod quotes;
 mod reader;
 pub mod rewrite;
+pub mod schema;
 pub mod span;
 pub mod statement;
 pub mod table;

@@ -71,17 +71,20 @@ pub fn parse_each(text: &str) -> Result<Vec<Result<Statement>>> {
     let statements = tokens::statements(tokens);
     Ok(statements
         .into_iter()
-        .map(|tokens| {
-            let depth = tokens::check_limits(text, &tokens)?;
-            tokens::check_from(text, &tokens)?;
-            let tokens = prepare(text, tokens, yql)?;
-            let dialect = EvenKeel::new(tokens.len());
-            let stack_bytes = STACK_BYTES_MIN + depth * LEVEL_STACK_BYTES_MAX;
-            stacker::maybe_grow(stack_bytes, 2 * stack_bytes, || {
-                statement(Reader::new(text, &dialect, tokens))
-            })
-        })
+        .map(|tokens| parse_tokens(text, tokens, yql))
         .collect())
+}
+
+/// Reads the tokens of one statement.
+pub(crate) fn parse_tokens(text: &str, tokens: Vec<TokenWithSpan>, yql: bool) -> Result<Statement> {
+    let depth = tokens::check_limits(text, &tokens)?;
+    tokens::check_from(text, &tokens)?;
+    let tokens = prepare(text, tokens, yql)?;
+    let dialect = EvenKeel::new(tokens.len());
+    let stack_bytes = STACK_BYTES_MIN + depth * LEVEL_STACK_BYTES_MAX;
+    stacker::maybe_grow(stack_bytes, 2 * stack_bytes, || {
+        statement(Reader::new(text, &dialect, tokens))
+    })
 }
 
 /// Decides quotes and rewrites YQL's forms.

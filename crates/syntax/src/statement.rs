@@ -81,7 +81,7 @@ pub enum Kind {
 }
 
 /// One word of a name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ident {
     /// The word without its quotes.
     pub value: String,
@@ -92,7 +92,7 @@ pub struct Ident {
 }
 
 /// A name of one or more parts: `orders`, `public.orders`, or a path in backticks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Name {
     /// The parts between the dots.
     pub parts: Vec<Ident>,

@@ -19,8 +19,11 @@
 //!     1         1    2                the deepest of its operands, two others: five levels
 //! ```
 
+use std::any::TypeId;
+
+use sqlparser::dialect::{Dialect, PostgreSqlDialect};
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 
 use crate::ast::Location;
 use crate::dialect::EvenKeel;
@@ -44,6 +47,15 @@ const PREFIX_RUN_MAX: usize = 4;
 
 /// The tokens of a text without white space and comments, their places in bytes.
 pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>> {
+    tokenize_as(text, &EvenKeel::new(0), None)
+}
+
+/// The same in a dialect, which puts the places of comments into `comments` if someone wants them.
+pub(crate) fn tokenize_as(
+    text: &str,
+    dialect: &dyn Dialect,
+    mut comments: Option<&mut Vec<Span>>,
+) -> Result<Vec<TokenWithSpan>> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(Error::TooLong {
             at: Position::find(text, 0),
@@ -52,9 +64,12 @@ pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>> {
         });
     }
     let mut ruler = Ruler::new(text);
-    let dialect = EvenKeel::new(0);
-    let covered = long_strings::cover(text);
-    let tokens = Tokenizer::new(&dialect, covered.as_deref().unwrap_or(text))
+    // Where PostgreSQL and YQL are read, `@@` opens a long string; elsewhere it names a variable.
+    let covered = match dialect.dialect() == TypeId::of::<PostgreSqlDialect>() {
+        true => long_strings::cover(text),
+        false => None,
+    };
+    let tokens = Tokenizer::new(dialect, covered.as_deref().unwrap_or(text))
         .tokenize_with_location()
         .map_err(|error| {
             let offset = Ruler::new(text).offset(error.location);
@@ -65,6 +80,13 @@ pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>> {
         let start = ruler.offset(token.span.start);
         let end = ruler.offset(token.span.end);
         let span = Span::new(start, end);
+        if let Token::Whitespace(
+            Whitespace::SingleLineComment { .. } | Whitespace::MultiLineComment(_),
+        ) = &token.token
+            && let Some(comments) = &mut comments
+        {
+            comments.push(span);
+        }
         if !matches!(token.token, Token::Whitespace(_) | Token::EOF) {
             let token = match long_strings::content(span.slice(text)) {
                 Some(string) if covered.is_some() => Token::SingleQuotedString(string),

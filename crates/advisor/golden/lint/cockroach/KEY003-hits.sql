@@ -1,0 +1,2 @@
+CREATE TABLE users (name STRING(40) PRIMARY KEY, email STRING(40) UNIQUE);
+CREATE TABLE seats (place STRING(40) PRIMARY KEY, hall STRING(40), row_name STRING(40) NOT NULL, UNIQUE (hall, row_name));

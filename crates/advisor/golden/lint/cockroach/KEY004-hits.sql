@@ -1,0 +1,1 @@
+CREATE TABLE pages (url STRING NOT NULL, hits INT8, PRIMARY KEY (url));

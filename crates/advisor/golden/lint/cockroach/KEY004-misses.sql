@@ -1,0 +1,1 @@
+CREATE TABLE pages (url STRING(40) NOT NULL, body_id INT8, PRIMARY KEY (url));

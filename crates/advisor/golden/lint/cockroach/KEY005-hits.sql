@@ -1,0 +1,2 @@
+CREATE TABLE mails (box STRING(40) NOT NULL, attachment BYTES, PRIMARY KEY (box));
+CREATE TABLE pages (name STRING(40) NOT NULL, body STRING, PRIMARY KEY (name));

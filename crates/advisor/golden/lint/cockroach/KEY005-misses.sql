@@ -1,0 +1,1 @@
+CREATE TABLE mails (box STRING(40) NOT NULL, subject STRING(40), PRIMARY KEY (box));

@@ -1,0 +1,2 @@
+CREATE TABLE events (h INT8 NOT NULL AS (fnv32(userid, at)) STORED, userid STRING(40) NOT NULL, at TIMESTAMPTZ NOT NULL, PRIMARY KEY (h, userid, at));
+CREATE TABLE visits (userid STRING(40), at TIMESTAMP, PRIMARY KEY (userid, at) USING HASH);

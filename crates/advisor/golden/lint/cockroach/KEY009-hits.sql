@@ -1,0 +1,2 @@
+CREATE TABLE jobs (state STRING(40) NOT NULL, at TIMESTAMPTZ NOT NULL, worker STRING(40) NOT NULL, PRIMARY KEY (state, at, worker));
+CREATE TABLE audit (tenant_id INT8 NOT NULL, at TIMESTAMPTZ NOT NULL, PRIMARY KEY (tenant_id, at));

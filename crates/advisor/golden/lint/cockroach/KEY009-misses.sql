@@ -1,0 +1,2 @@
+CREATE TABLE jobs (worker STRING(40) NOT NULL, at TIMESTAMPTZ NOT NULL, PRIMARY KEY (worker, at));
+CREATE TABLE audit (tenant_id INT8 NOT NULL, userid INT8 NOT NULL, at TIMESTAMPTZ NOT NULL, PRIMARY KEY (tenant_id, userid, at));

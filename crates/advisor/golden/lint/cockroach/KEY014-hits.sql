@@ -1,0 +1,2 @@
+CREATE TABLE metrics (day DATE NOT NULL, device STRING(40) NOT NULL, PRIMARY KEY (day, device));
+CREATE TABLE cuts (part DATE AS (at::DATE / 1) STORED, at TIMESTAMPTZ NOT NULL, PRIMARY KEY (part, at));

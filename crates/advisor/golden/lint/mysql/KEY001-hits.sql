@@ -1,0 +1,13 @@
+CREATE TABLE events (at DATETIME NOT NULL, userid BIGINT NOT NULL, what VARCHAR(40), PRIMARY KEY (at, userid));
+CREATE TABLE log (at DATETIME NOT NULL, what VARCHAR(40), PRIMARY KEY (at));
+CREATE TABLE orders (order_id BIGINT NOT NULL, customer_id BIGINT, PRIMARY KEY (order_id));
+CREATE TABLE invoices (
+    id INT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    amount BIGINT
+);
+CREATE TABLE `visits` (
+  `id` bigint(20) unsigned NOT NULL AUTO_INCREMENT COMMENT 'it''s; counted',
+  `at` datetime(6) DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+  PRIMARY KEY (`id`) /*T![clustered_index] CLUSTERED */,
+  KEY `by_at` (`at`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 AUTO_INCREMENT=30001;

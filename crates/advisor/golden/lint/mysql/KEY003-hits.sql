@@ -1,0 +1,2 @@
+CREATE TABLE users (name VARCHAR(40) PRIMARY KEY, email VARCHAR(40) UNIQUE);
+CREATE TABLE seats (place VARCHAR(40) PRIMARY KEY, hall VARCHAR(40), row_name VARCHAR(40) NOT NULL, UNIQUE (hall, row_name));

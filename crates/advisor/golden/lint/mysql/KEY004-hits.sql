@@ -1,0 +1,1 @@
+CREATE TABLE pages (url VARCHAR(700) NOT NULL, hits BIGINT, PRIMARY KEY (url));

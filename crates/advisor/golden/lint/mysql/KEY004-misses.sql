@@ -1,0 +1,2 @@
+CREATE TABLE pages (url VARCHAR(40) NOT NULL, body_id BIGINT, PRIMARY KEY (url));
+CREATE TABLE notes (note TEXT, PRIMARY KEY (note(20)));

@@ -1,0 +1,1 @@
+CREATE TABLE mails (box VARCHAR(40) NOT NULL, subject VARCHAR(40), PRIMARY KEY (box));

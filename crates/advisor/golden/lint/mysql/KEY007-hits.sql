@@ -1,0 +1,1 @@
+CREATE TABLE events (h BIGINT AS (CRC32(CONCAT(userid, at))) STORED, userid VARCHAR(40) NOT NULL, at DATETIME NOT NULL, PRIMARY KEY (h, userid, at));

@@ -1,0 +1,2 @@
+CREATE TABLE jobs (state VARCHAR(40) NOT NULL, at DATETIME NOT NULL, worker VARCHAR(40) NOT NULL, PRIMARY KEY (state, at, worker));
+CREATE TABLE audit (tenant_id BIGINT NOT NULL, at DATETIME NOT NULL, PRIMARY KEY (tenant_id, at));

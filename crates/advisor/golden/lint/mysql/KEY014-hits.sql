@@ -1,0 +1,2 @@
+CREATE TABLE metrics (day DATE NOT NULL, device VARCHAR(40) NOT NULL, PRIMARY KEY (day, device));
+CREATE TABLE cuts (part DATE AS (DATE(at)) STORED, at DATETIME NOT NULL, PRIMARY KEY (part, at));

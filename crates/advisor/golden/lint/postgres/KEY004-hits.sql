@@ -1,0 +1,1 @@
+CREATE TABLE pages (url text NOT NULL, hits bigint, PRIMARY KEY (url));

@@ -1,0 +1,1 @@
+CREATE TABLE users (name STRING(40) NOT NULL, age INT64) PRIMARY KEY (name);

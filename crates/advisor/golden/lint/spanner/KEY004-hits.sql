@@ -1,0 +1,1 @@
+CREATE TABLE pages (url STRING(MAX) NOT NULL, hits INT64) PRIMARY KEY (url);

@@ -1,0 +1,2 @@
+CREATE TABLE orders (order_hash INT64 NOT NULL AS (FARM_FINGERPRINT(CAST(order_id AS STRING))) STORED, order_id INT64 NOT NULL) PRIMARY KEY (order_hash, order_id);
+CREATE TABLE bills (name STRING(40) NOT NULL, password_hash STRING(40)) PRIMARY KEY (name);

@@ -1,0 +1,2 @@
+CREATE TABLE jobs (state STRING(40) NOT NULL, at TIMESTAMP NOT NULL, worker STRING(40) NOT NULL) PRIMARY KEY (state, at, worker);
+CREATE TABLE audit (tenant_id INT64 NOT NULL, at TIMESTAMP NOT NULL) PRIMARY KEY (tenant_id, at);

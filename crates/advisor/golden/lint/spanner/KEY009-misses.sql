@@ -1,0 +1,2 @@
+CREATE TABLE jobs (worker STRING(40) NOT NULL, at TIMESTAMP NOT NULL) PRIMARY KEY (worker, at);
+CREATE TABLE audit (tenant_id INT64 NOT NULL, userid INT64 NOT NULL, at TIMESTAMP NOT NULL) PRIMARY KEY (tenant_id, userid, at);

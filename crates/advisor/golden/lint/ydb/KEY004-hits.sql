@@ -1,0 +1,1 @@
+CREATE TABLE pages (url Utf8 NOT NULL, PRIMARY KEY (url));

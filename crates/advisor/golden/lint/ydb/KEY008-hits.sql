@@ -1,0 +1,6 @@
+CREATE TABLE events (timestamp Timestamp NOT NULL, userid Uint64 NOT NULL, what Utf8, PRIMARY KEY (timestamp, userid));
+-- queries
+SELECT * FROM events WHERE userid = $user;
+SELECT COUNT(*) FROM events;
+UPDATE events SET what = 'x' WHERE what = 'y';
+DELETE FROM events WHERE userid = 7 OR timestamp < CurrentUtcTimestamp() AND what = 'x' OR userid > 3;

@@ -1,0 +1,7 @@
+CREATE TABLE events (userid Uint64 NOT NULL, timestamp Timestamp NOT NULL, what Utf8, INDEX w GLOBAL ON (what), PRIMARY KEY (userid, timestamp));
+-- queries
+SELECT * FROM events WHERE userid = $user ORDER BY timestamp LIMIT 10;
+SELECT * FROM events WHERE userid IN (1, 2) AND what LIKE '%x';
+SELECT * FROM events LIMIT 10;
+SELECT * FROM events VIEW w WHERE what = 'login';
+DELETE FROM events WHERE userid = 7;

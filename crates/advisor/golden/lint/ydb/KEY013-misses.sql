@@ -1,0 +1,1 @@
+CREATE TABLE files (id Uuid NOT NULL, PRIMARY KEY (id));

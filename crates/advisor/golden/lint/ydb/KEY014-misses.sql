@@ -1,0 +1,1 @@
+CREATE TABLE metrics (device Utf8 NOT NULL, day Date NOT NULL, PRIMARY KEY (device, day));

@@ -1,0 +1,269 @@
+//! Golden schemas: for each dialect and rule one file that it finds something in and one where not.
+//!
+//! `golden/lint/<dialect>/KEY0NN-{hits,misses}.sql` lie beside what is printed about them. A file
+//! of hits must hold a finding of its code for each CREATE TABLE, one of misses none; other findings
+//! may come along and are shown. KEY008 judges the statements after `-- queries` against those before.
+
+#![cfg(test)]
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use advisor::lint::{Dialect, Finding, Severity, Source, dialect_named, explain, fix, render};
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/lint")
+}
+
+/// The golden schemas: dialect, code, whether it hits, path.
+fn schemas() -> Vec<(Dialect, String, bool, PathBuf)> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(golden()).expect("golden/lint is there") {
+        let folder = folder.expect("golden/lint is readable").path();
+        let name = folder
+            .file_name()
+            .expect("a folder has a name")
+            .to_string_lossy()
+            .into_owned();
+        let Some(dialect) = dialect_named(&name) else {
+            continue;
+        };
+        for file in fs::read_dir(&folder).expect("a folder is readable") {
+            let path = file.expect("a folder is readable").path();
+            let stem = path
+                .file_stem()
+                .expect("a file has a name")
+                .to_string_lossy()
+                .into_owned();
+            if path.extension().is_some_and(|ending| ending == "sql") {
+                let (code, kind) = stem
+                    .split_once('-')
+                    .expect("files are called KEY0NN-hits or -misses");
+                found.push((dialect, code.to_owned(), kind == "hits", path.clone()));
+            }
+        }
+    }
+    found.sort_by(|one, other| one.3.cmp(&other.3));
+    assert!(
+        found.len() > 60,
+        "golden schemas are missing: {}",
+        found.len()
+    );
+    found
+}
+
+fn judged(dialect: Dialect, text: &str) -> (Vec<Finding>, String) {
+    let (schema, queries) = text.split_once("-- queries\n").unwrap_or((text, ""));
+    let source = Source::read(schema, Some(dialect));
+    let mut page: String = source
+        .errors
+        .iter()
+        .map(|error| render::error("schema.sql", schema, error))
+        .collect();
+    let mut findings = source.findings();
+    if queries.is_empty() {
+        let pages = findings
+            .iter()
+            .map(|finding| render::finding("schema.sql", schema, finding));
+        page.push_str(&pages.collect::<Vec<_>>().join("\n"));
+    } else {
+        let (found, errors) = source.query_findings(queries);
+        page.extend(
+            errors
+                .iter()
+                .map(|error| render::error("queries.sql", queries, error)),
+        );
+        let pages = found
+            .iter()
+            .map(|finding| render::finding("queries.sql", queries, finding));
+        page.push_str(&pages.collect::<Vec<_>>().join("\n"));
+        findings = found;
+    }
+    assert!(
+        !page.contains("error: "),
+        "the golden schema is readable:\n{page}"
+    );
+    (findings, page)
+}
+
+#[test]
+fn rules_find_what_the_golden_files_show() {
+    for (dialect, code, hits, path) in schemas() {
+        let text = fs::read_to_string(&path).expect("a golden schema is readable");
+        let (findings, page) = judged(dialect, &text);
+        let own = findings
+            .iter()
+            .filter(|finding| finding.code == code)
+            .count();
+        if hits {
+            let part = text
+                .split_once("-- queries\n")
+                .map_or(text.as_str(), |(_, queries)| queries);
+            let wanted = part
+                .split(';')
+                .filter(|statement| {
+                    statement.contains("CREATE TABLE")
+                        || statement.contains("FROM")
+                        || statement.contains("UPDATE")
+                })
+                .count();
+            assert!(
+                own >= wanted,
+                "{}: {own} of {wanted} are found\n{page}",
+                path.display()
+            );
+        } else {
+            assert_eq!(own, 0, "{}:\n{page}", path.display());
+        }
+        let beside = path.with_extension("txt");
+        if env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&beside, &page).expect("the golden file is writable");
+        } else {
+            let expected = fs::read_to_string(&beside).unwrap_or_default();
+            assert_eq!(
+                page,
+                expected,
+                "{}: run with UPDATE_GOLDEN=1 and review the diff",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_rewritten_is_readable_and_mended() {
+    for (dialect, code, _, path) in schemas() {
+        let text = fs::read_to_string(&path).expect("a golden schema is readable");
+        let schema = text
+            .split_once("-- queries\n")
+            .map_or(text.as_str(), |(schema, _)| schema);
+        let mendable = |text: &str| {
+            let source = Source::read(text, Some(dialect));
+            assert!(
+                source.errors.is_empty(),
+                "{}: {:?}\n{text}",
+                path.display(),
+                source.errors
+            );
+            source
+                .findings()
+                .iter()
+                .filter(|found| found.code == code && !found.edits.is_empty())
+                .count()
+        };
+        let (fixed, mended) = fix(schema, dialect, |found| found.code == code);
+        assert!(mended >= mendable(schema), "{}", path.display());
+        assert_eq!(mendable(&fixed), 0, "{}:\n{fixed}", path.display());
+        let (again, mended) = fix(&fixed, dialect, |found| found.code == code);
+        assert_eq!((again, mended), (fixed, 0), "{}", path.display());
+    }
+}
+
+#[test]
+fn every_code_has_a_page() {
+    for number in 1..=14 {
+        let code = format!("KEY{number:03}");
+        let page = explain(&code).unwrap_or_default();
+        assert!(page.starts_with(&format!("# {code}: ")), "{code}");
+    }
+}
+
+/// The worst that is said about a schema.
+fn worst(text: &str) -> Option<Severity> {
+    let source = Source::read(text, Some(Dialect::Ydb));
+    assert!(source.errors.is_empty(), "{:?}", source.errors);
+    source
+        .findings()
+        .iter()
+        .map(|finding| finding.severity)
+        .max()
+}
+
+#[test]
+fn the_documents_examples_are_judged_as_the_documents_do() {
+    let columns = "timestamp Timestamp, userid Uint64, userevent Utf8";
+    let poor = [
+        format!("CREATE TABLE events ({columns}, PRIMARY KEY (timestamp, userid))"),
+        "CREATE TABLE orders (order_id Uint64, customer_id Uint64, amount Double, PRIMARY KEY \
+         (order_id))"
+            .to_owned(),
+        "CREATE TABLE orders (order_id Serial, customer_id Uint64, PRIMARY KEY (order_id))"
+            .to_owned(),
+        "CREATE TABLE orders (order_id Uint64, customer_id Uint64, PRIMARY KEY (order_id, \
+         customer_id))"
+            .to_owned(),
+    ];
+    for text in poor {
+        let findings = Source::read(&text, Some(Dialect::Ydb)).findings();
+        assert!(
+            findings.iter().any(|found| found.code == "KEY001"),
+            "{text}"
+        );
+    }
+    let good = [
+        format!("CREATE TABLE events ({columns}, PRIMARY KEY (userid, timestamp))"),
+        format!(
+            "CREATE TABLE events (userhash Uint64, {columns}, PRIMARY KEY (userhash, userid, \
+                 timestamp))"
+        ),
+        "CREATE TABLE orders (order_hash Uint64, order_id Uint64, customer_id Uint64, amount \
+         Double, \
+         PRIMARY KEY (order_hash, order_id))"
+            .to_owned(),
+        "CREATE TABLE orders (id Uuid, customer_id Uint64, PRIMARY KEY (id))".to_owned(),
+    ];
+    for text in good {
+        assert_eq!(worst(&text), Some(Severity::Note), "{text}");
+    }
+}
+
+#[test]
+fn the_rewritten_orders_are_the_documents_good_example() {
+    let poor = "CREATE TABLE orders (order_id Uint64, customer_id Uint64, amount Double, PRIMARY \
+                KEY (order_id))";
+    let (fixed, _) = fix(poor, Dialect::Ydb, |found| found.code == "KEY001");
+    assert_eq!(
+        fixed,
+        "CREATE TABLE orders (order_hash Uint64 NOT NULL, order_id Uint64, customer_id Uint64, \
+         amount Double, \
+         PRIMARY KEY (order_hash, order_id))"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_told_and_the_rest_is_judged() {
+    let text = "CREATE TABLE a (id bigint PRIMARY KEI (id));\nCREAT TABLE b (id int);\n\
+                CREATE TABLE c (id bigserial PRIMARY KEY);\nCREATE TABLE d (id int";
+    for dialect in [Dialect::Postgres, Dialect::Cockroach, Dialect::Mysql] {
+        let source = Source::read(text, Some(dialect));
+        let lines: Vec<usize> = source
+            .errors
+            .iter()
+            .map(|error| error.position().line)
+            .collect();
+        assert!(lines.ends_with(&[2, 4]), "{dialect:?}: {lines:?}");
+        assert!(
+            source
+                .findings()
+                .iter()
+                .any(|found| found.table == "c" || dialect == Dialect::Mysql)
+        );
+    }
+}
+
+#[test]
+fn a_comment_exempts_its_statement_and_no_other() {
+    let text = "-- evenkeel: allow KEY001 few rows\nCREATE TABLE a (id bigserial PRIMARY KEY);\n\
+                CREATE TABLE b (id bigserial PRIMARY KEY); -- evenkeel: allow KEY001 few rows\n\
+                CREATE TABLE c (\n  id bigserial PRIMARY KEY -- evenkeel: allow KEY001, \
+                KEY004\n);\n\
+                CREATE TABLE d (id bigserial PRIMARY KEY);\n-- evenkeel: allow KEY003 another\n\
+                CREATE TABLE e (id bigserial PRIMARY KEY);\n";
+    let source = Source::read(text, Some(Dialect::Postgres));
+    let tables: Vec<String> = source
+        .findings()
+        .into_iter()
+        .map(|found| found.table)
+        .collect();
+    assert_eq!(tables, ["d", "e"]);
+}

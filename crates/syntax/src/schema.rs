@@ -1,0 +1,439 @@
+//! Schemas in the dialects the linter reads: tables, keys and indexes, each part with its place.
+//!
+//! [`crate::parse`] reads statements that this database runs. A linter reads more: Spanner's key after
+//! the parenthesis, TiDB's words in comments, CockroachDB's buckets. It also needs less: it wants to
+//! know what a column is called, what it may hold and where it stands, and never runs anything. So
+//! there is a second, loose grammar here, over sqlparser's tokenizer, for the statements that shape a
+//! table; the others are passed over.
+//!
+//! ```text
+//!   text ──the dialect's tokenizer──► tokens ──at each `;`──► statements
+//!     CREATE TABLE, CREATE INDEX, ALTER TABLE   read by the grammar of `create` and `alter`
+//!     SELECT, INSERT, GRANT, CREATE VIEW, …     passed over
+//!     anything else                             an error with its place
+//! ```
+//!
+//! In YDB's and PostgreSQL's dialect the strict grammar of [`crate::parse`] reads each of them too, and
+//! what it refuses is refused here: the loose grammar would take `PRIMARY KEI (id)` for a column.
+//!
+//! Texts are never changed before they are read, so every place is true. TiDB's `/*T![auto_rand] … */`
+//! and MySQL's `/*!50110 … */` are read as if the comment were not there ([`hints`]).
+
+mod alter;
+mod create;
+mod cursor;
+mod hints;
+
+use sqlparser::dialect::{BigQueryDialect, MySqlDialect};
+use sqlparser::tokenizer::TokenWithSpan;
+
+use crate::dialect::EvenKeel;
+use crate::error::{Error, Result};
+use crate::parse::parse_tokens;
+use crate::quotes;
+use crate::span::{Position, Span};
+use crate::statement::{Ident, Name, Statement};
+use crate::tokens::{self, bare_word, span_of};
+use cursor::Cursor;
+
+/// Whose SQL a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// YDB's YQL.
+    Ydb,
+    /// PostgreSQL's.
+    Postgres,
+    /// CockroachDB's.
+    Cockroach,
+    /// Spanner's GoogleSQL.
+    Spanner,
+    /// MySQL's, with TiDB's additions.
+    Mysql,
+}
+
+/// What was read of a text.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// Each statement by itself: one that is wrong does not hide the others.
+    pub definitions: Vec<Result<Definition>>,
+    /// The places of all comments.
+    pub comments: Vec<Span>,
+}
+
+/// One statement and its place, without the semicolon.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its place.
+    pub span: Span,
+    /// What it says about a table.
+    pub kind: DefinitionKind,
+}
+
+/// What a statement says about a table.
+#[derive(Clone, Debug)]
+pub enum DefinitionKind {
+    /// CREATE TABLE.
+    Table(Box<Table>),
+    /// CREATE INDEX.
+    Index {
+        /// The table it belongs to.
+        table: Name,
+        /// The index.
+        index: Box<Index>,
+    },
+    /// ALTER TABLE.
+    Alter {
+        /// The table.
+        table: Name,
+        /// What changes, as far as a key is concerned.
+        changes: Vec<Change>,
+    },
+    /// A statement that shapes no table.
+    Other,
+}
+
+/// CREATE TABLE as written.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Its name.
+    pub name: Name,
+    /// Its columns, in order.
+    pub columns: Vec<Column>,
+    /// Its key.
+    pub key: Option<Key>,
+    /// Its indexes; UNIQUE constraints are indexes too.
+    pub indexes: Vec<Index>,
+    /// What stands in WITH or, in MySQL's dialect, after the columns.
+    pub settings: Vec<Setting>,
+    /// The parentheses around the columns, and what is in them.
+    pub body: Span,
+    /// The last thing in these parentheses.
+    pub last: Span,
+    /// The parentheses of WITH, and what is in them.
+    pub with: Option<Span>,
+    /// The table whose rows hold this one's, in Spanner.
+    pub parent: Option<Name>,
+}
+
+/// A column as written.
+#[derive(Clone, Debug, Default)]
+pub struct Column {
+    /// Its name.
+    pub name: Ident,
+    /// The words of its type, in lower case: `character varying`.
+    pub type_name: String,
+    /// What stands in the parentheses of its type.
+    pub type_args: Vec<String>,
+    /// Where the type stands.
+    pub type_span: Span,
+    /// NOT NULL or NULL, if it says so.
+    pub not_null: Option<bool>,
+    /// The value of rows that give none.
+    pub default: Option<Text>,
+    /// What it is computed from.
+    pub generated: Option<Text>,
+    /// How it counts by itself.
+    pub counts: Option<Counts>,
+    /// Where PRIMARY KEY stands, if it stands at the column.
+    pub primary_key: Option<Span>,
+    /// USING HASH and what follows it, if that stands at the column.
+    pub hash: Option<Span>,
+    /// Whether two rows may not share its value.
+    pub unique: bool,
+    /// All of it.
+    pub span: Span,
+}
+
+/// How a column counts by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Whether the numbers are spread over their whole range: AUTO_RANDOM, BIT_REVERSED_POSITIVE.
+    pub spread: bool,
+    /// Where it says so.
+    pub span: Span,
+}
+
+/// An expression as written.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    /// Its text.
+    pub text: String,
+    /// Its words that are not quoted strings, as written and without quotes.
+    pub words: Vec<String>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A primary key as written.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Its columns, in order.
+    pub parts: Vec<Part>,
+    /// USING HASH and what follows it.
+    pub hash: Option<Span>,
+    /// Whether the rows lie elsewhere than under the key (NONCLUSTERED).
+    pub apart: bool,
+    /// Whether it stands at a column.
+    pub inline: bool,
+    /// The columns with their parentheses, or at a column the words PRIMARY KEY.
+    pub list: Span,
+    /// All of it.
+    pub span: Span,
+}
+
+/// One column of a key or index.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The column, if it is one and no expression.
+    pub column: Option<Ident>,
+    /// Only the first so many characters of it.
+    pub prefix: Option<u64>,
+    /// All of it.
+    pub text: Text,
+}
+
+/// An index as written.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// Its name.
+    pub name: Option<Ident>,
+    /// Whether two rows may not share its columns.
+    pub unique: bool,
+    /// Its columns, in order.
+    pub parts: Vec<Part>,
+    /// USING HASH and what follows it.
+    pub hash: Option<Span>,
+    /// The columns with their parentheses.
+    pub list: Span,
+    /// All of it.
+    pub span: Span,
+}
+
+/// An option of a table.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Its name, in lower case.
+    pub name: String,
+    /// Its value as written.
+    pub value: String,
+    /// Where the value stands.
+    pub value_span: Span,
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// ADD PRIMARY KEY.
+    Key(Key),
+    /// ADD INDEX or ADD UNIQUE.
+    Index(Index),
+    /// ADD COLUMN.
+    Column(Box<Column>),
+    /// ALTER COLUMN … SET DEFAULT.
+    Default(Ident, Text),
+    /// ALTER COLUMN … ADD GENERATED AS IDENTITY.
+    Counts(Ident, Counts),
+    /// ALTER COLUMN … SET or DROP NOT NULL.
+    NotNull(Ident, bool),
+    /// SET (…).
+    Settings(Vec<Setting>),
+}
+
+/// Reads what a text says about tables.
+///
+/// Only a text that cannot be cut into statements (an unclosed string, a length past its limit)
+/// fails as a whole.
+///
+/// ```
+/// use syntax::schema::{Dialect, read};
+///
+/// let schema = read("CREATE TABLE t (id INT64 NOT NULL) PRIMARY KEY (id)", Dialect::Spanner)?;
+/// assert!(schema.definitions.iter().all(Result::is_ok));
+/// # Ok::<(), syntax::Error>(())
+/// ```
+pub fn read(text: &str, dialect: Dialect) -> Result<Schema> {
+    let mut comments = Vec::new();
+    let tokens = tokenize(text, dialect, &mut comments)?;
+    let strict = matches!(dialect, Dialect::Ydb | Dialect::Postgres);
+    let yql = strict && quotes::speaks_yql(text, &tokens);
+    let definitions = tokens::statements(tokens)
+        .into_iter()
+        .map(|tokens| {
+            tokens::check_limits(text, &tokens)?;
+            let definition = definition(text, &tokens, dialect)?;
+            if strict && is_checked(&tokens) {
+                parse_tokens(text, tokens, yql)?;
+            }
+            Ok(definition)
+        })
+        .collect();
+    Ok(Schema {
+        definitions,
+        comments,
+    })
+}
+
+/// Reads queries of a dialect with the grammar of this database, which has no place for everything
+/// that others have: what it cannot read is an error of that statement.
+pub fn read_queries(text: &str, dialect: Dialect) -> Result<Vec<Result<Statement>>> {
+    let tokens = tokenize(text, dialect, &mut Vec::new())?;
+    let yql = dialect == Dialect::Ydb || quotes::speaks_yql(text, &tokens);
+    let statements = tokens::statements(tokens);
+    Ok(statements
+        .into_iter()
+        .map(|tokens| parse_tokens(text, tokens, yql))
+        .collect())
+}
+
+fn tokenize(text: &str, dialect: Dialect, comments: &mut Vec<Span>) -> Result<Vec<TokenWithSpan>> {
+    match dialect {
+        Dialect::Ydb | Dialect::Postgres | Dialect::Cockroach => {
+            tokens::tokenize_as(text, &EvenKeel::new(0), Some(comments))
+        }
+        Dialect::Spanner => tokens::tokenize_as(text, &BigQueryDialect, Some(comments)),
+        Dialect::Mysql => {
+            let covered = hints::cover(text);
+            tokens::tokenize_as(&covered, &MySqlDialect {}, Some(comments))
+        }
+    }
+}
+
+/// Statements that shape no table, by their first word.
+const PASSED_OVER: &[&str] = &[
+    "abort",
+    "alter",
+    "analyze",
+    "backup",
+    "begin",
+    "call",
+    "checkpoint",
+    "close",
+    "cluster",
+    "comment",
+    "commit",
+    "copy",
+    "create",
+    "deallocate",
+    "declare",
+    "define",
+    "delete",
+    "delimiter",
+    "discard",
+    "do",
+    "drop",
+    "end",
+    "evaluate",
+    "execute",
+    "explain",
+    "export",
+    "fetch",
+    "flush",
+    "grant",
+    "import",
+    "insert",
+    "listen",
+    "load",
+    "lock",
+    "merge",
+    "move",
+    "notify",
+    "optimize",
+    "pragma",
+    "prepare",
+    "reassign",
+    "refresh",
+    "reindex",
+    "release",
+    "rename",
+    "replace",
+    "reset",
+    "restore",
+    "revoke",
+    "rollback",
+    "savepoint",
+    "security",
+    "select",
+    "set",
+    "show",
+    "split",
+    "start",
+    "table",
+    "truncate",
+    "unlock",
+    "update",
+    "upsert",
+    "use",
+    "vacuum",
+    "values",
+    "with",
+];
+
+/// Statements of which the strict grammar knows all that there is.
+const CHECKED: &[&str] = &["select", "insert", "upsert", "replace", "update", "delete"];
+
+fn first_word(tokens: &[TokenWithSpan]) -> Option<String> {
+    let first = bare_word(&tokens.first()?.token)?;
+    Some(first.value.to_ascii_lowercase())
+}
+
+fn is_checked(tokens: &[TokenWithSpan]) -> bool {
+    shapes_table(tokens) || first_word(tokens).is_some_and(|word| CHECKED.contains(&word.as_str()))
+}
+
+fn shapes_table(tokens: &[TokenWithSpan]) -> bool {
+    let words: Vec<String> = tokens
+        .iter()
+        .map_while(|token| bare_word(&token.token))
+        .take(6)
+        .map(|word| word.value.to_ascii_lowercase())
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.split_first() {
+        Some((&"alter", [second, ..])) => *second == "table",
+        Some((&"create", rest)) => rest
+            .iter()
+            .find(|word| !CREATE_WORDS.contains(word))
+            .is_some_and(|word| matches!(*word, "table" | "index")),
+        _ => false,
+    }
+}
+
+/// What may stand between CREATE and TABLE or INDEX.
+const CREATE_WORDS: &[&str] = &[
+    "or",
+    "replace",
+    "unique",
+    "null_filtered",
+    "global",
+    "local",
+    "temporary",
+    "temp",
+    "unlogged",
+];
+
+fn definition(text: &str, tokens: &[TokenWithSpan], dialect: Dialect) -> Result<Definition> {
+    let span = span_of(tokens);
+    let mut cursor = Cursor::new(text, tokens, dialect);
+    let kind = if shapes_table(tokens) {
+        if cursor.accept("alter table") {
+            alter::alter(&mut cursor)?
+        } else {
+            create::create(&mut cursor)?
+        }
+    } else {
+        let known = first_word(tokens).map_or_else(
+            // `$x = …` names something in YQL, and a query may begin with a parenthesis.
+            || !matches!(tokens.first(), Some(token) if bare_word(&token.token).is_some()),
+            |word| PASSED_OVER.contains(&word.as_str()),
+        );
+        if !known {
+            return Err(Error::Unexpected {
+                at: Position::find(text, span.start),
+                expected: "a statement".to_owned(),
+                found: format!("`{}`", first_word(tokens).unwrap_or_default()),
+            });
+        }
+        DefinitionKind::Other
+    };
+    Ok(Definition { span, kind })
+}
