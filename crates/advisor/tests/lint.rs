@@ -267,3 +267,16 @@ fn a_comment_exempts_its_statement_and_no_other() {
         .collect();
     assert_eq!(tables, ["d", "e"]);
 }
+
+#[test]
+fn many_tables_and_comments_are_judged_in_one_pass_each() {
+    let text: String = (0..1000)
+        .map(|number| {
+            format!(
+                "-- evenkeel: allow KEY003 old\nCREATE TABLE t{number} (id bigserial PRIMARY KEY);\n"
+            )
+        })
+        .collect();
+    let source = Source::read(&text, Some(Dialect::Postgres));
+    assert_eq!(source.findings().len(), 1000);
+}

@@ -14,20 +14,15 @@ pub(crate) fn is_allowed(source: &Source<'_>, finding: &Finding) -> bool {
         .map(|span| span.end)
         .filter(|end| *end <= statement.start)
         .max();
-    let line_of = |offset: usize| {
-        source
-            .text
-            .get(..offset)
-            .map(|text| text.matches('\n').count())
+    let same_line = |from: usize, to: usize| {
+        let between = source.text.get(from..to);
+        between.is_some_and(|between| !between.contains('\n'))
     };
     let own = source.comments.iter().filter(|comment| {
-        let after_previous = before.is_none_or(|end| {
-            comment.start >= end && line_of(comment.start) != line_of(end)
-                || comment.start >= statement.start
-        });
-        let before_end =
-            comment.start <= statement.end || line_of(comment.start) == line_of(statement.end);
-        after_previous && before_end
+        let at = comment.start;
+        let after_previous =
+            at >= statement.start || before.is_none_or(|end| at >= end && !same_line(end, at));
+        after_previous && (at <= statement.end || same_line(statement.end, at))
     });
     own.into_iter()
         .any(|comment| allows(comment.slice(source.text), finding.code))
