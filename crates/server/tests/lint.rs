@@ -187,6 +187,21 @@ fn a_statement_that_cannot_be_read_is_told_and_the_rest_is_checked() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_is_named_and_nothing_is_said_of_what_it_holds() {
+    let files = Files::new(&[("good.sql", "CREATE TABLE t (id bigserial PRIMARY KEY);")]);
+    fs::write(files.path("bytes.sql"), b"\xff\xfe").expect("a file can be written");
+    for unreadable in ["missing.sql", "bytes.sql"] {
+        let alone = files.lint(&[unreadable]);
+        assert_eq!(code(&alone), Some(2));
+        assert_eq!(out(&alone), "");
+        assert!(String::from_utf8_lossy(&alone.stderr).contains(unreadable));
+        let beside = files.lint(&[unreadable, "good.sql"]);
+        assert_eq!(code(&beside), Some(2));
+        assert!(out(&beside).contains("error[KEY001]"));
+    }
+}
+
+#[test]
 fn fix_writes_the_file_once_and_for_all() {
     let all = format!("-- kept\n{EVENTS}{USERS}{GUESSED}");
     let files = Files::new(&[("all.sql", &all)]);

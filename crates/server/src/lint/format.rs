@@ -24,6 +24,10 @@ pub(crate) fn page(format: Format, checked: &[Checked], denied: Denied<'_>) -> S
 
 fn text(checked: &[Checked]) -> String {
     let mut page = String::new();
+    // Of what could not be read nobody knows whether there is something to find.
+    if checked.is_empty() {
+        return page;
+    }
     for one in checked {
         for error in &one.errors {
             page.push_str(&render::error(&one.path, &one.text, error));
