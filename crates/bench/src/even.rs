@@ -6,9 +6,9 @@ mod heat;
 mod keys;
 mod live;
 
+use crate::Result;
 use crate::measure::Report;
 use crate::options::Options;
-use crate::{Error, Result};
 
 /// What the list of benches says.
 pub(crate) const ABOUT: &str =
@@ -53,11 +53,7 @@ const PARTS: [(&str, Part); 3] = [
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::read(arguments)?;
     let mut report = Report::default();
-    let chosen = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
-    if !PARTS.iter().any(|(name, _)| chosen(name)) {
-        return Err(Error::Usage("the parts are heat, keys and live".to_owned()));
-    }
-    for (name, part) in PARTS.iter().filter(|(name, _)| chosen(name)) {
+    for (name, part) in options.chosen(&PARTS, |(name, _)| name)? {
         eprintln!("{name}");
         if let Err(error) = part(&mut report, &options) {
             report.broken(name, &error);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                              ┌── loopback ──► evenkeel serve    PutItem, GetItem, GetItems
-//!   16 connections, blocking ──┤
+//!   16 connections, one thread ┤
 //!                              └── loopback ──► dynalite          PutItem, GetItem, Query
 //! ```
 //!
@@ -15,17 +15,16 @@ mod http;
 mod load;
 mod peers;
 
-use std::path::{Path, PathBuf};
-
 use load::Kind;
 use peers::Peer;
 
 use crate::measure::{Report, Sample, grouped, settle_by};
+use crate::options::Options;
 use crate::{Error, Result};
 
 /// What the list of benches says.
 pub(crate) const ABOUT: &str =
-    "the web API beside dynalite [--quick] [--server PATH] [--dynalite PATH]";
+    "the web API beside dynalite [--quick] [--only PART] [--server PATH] [--dynalite PATH]";
 
 /// How many times as many requests ours has to answer.
 const FLOOR: f64 = 10.0;
@@ -52,47 +51,11 @@ const QUICK: Scale = Scale {
     seconds: 2,
 };
 
-/// The command line.
-struct Options {
-    scale: Scale,
-    server: PathBuf,
-    dynalite: PathBuf,
-}
-
-impl Options {
-    fn read(arguments: &[String]) -> Result<Self> {
-        let own = std::env::current_exe()?;
-        let target = own.parent().and_then(Path::parent);
-        let dynalite = target.map(|target| target.join("dynalite/node_modules/.bin/dynalite"));
-        let mut options = Self {
-            scale: FULL,
-            server: own.with_file_name("evenkeel"),
-            dynalite: dynalite.unwrap_or_default(),
-        };
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
-            let mut value = || {
-                let missing = || Error::Usage(format!("`{argument}` needs a value"));
-                rest.next().cloned().ok_or_else(missing)
-            };
-            match argument.as_str() {
-                "--quick" => options.scale = QUICK,
-                "--server" => options.server = value()?.into(),
-                "--dynalite" => options.dynalite = value()?.into(),
-                other => return Err(Error::Usage(format!("unknown option `{other}`"))),
-            }
-        }
-        for (what, path) in [("server", &options.server), ("dynalite", &options.dynalite)] {
-            if !path.exists() {
-                let path = path.display();
-                return Err(Error::Usage(format!(
-                    "there is no {what} at {path}; `./dev bench nosql` installs both"
-                )));
-            }
-        }
-        Ok(options)
-    }
-}
+const PARTS: [(&str, Kind); 3] = [
+    ("put_item", Kind::Put),
+    ("get_item", Kind::Get),
+    ("range_scan_10", Kind::Scan),
+];
 
 /// What one side did in its turns.
 #[derive(Default)]
@@ -117,6 +80,16 @@ impl Side {
 /// Runs the bench, and answers whether every floor was held.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::read(arguments)?;
+    for (what, path) in [("server", &options.server), ("dynalite", &options.dynalite)] {
+        if !path.exists() {
+            let path = path.display();
+            return Err(Error::Usage(format!(
+                "there is no {what} at {path}; `./dev bench nosql` installs both"
+            )));
+        }
+    }
+    let chosen = options.chosen(&PARTS, |(name, _)| name)?;
+    let scale = if options.quick { QUICK } else { FULL };
     let dir = tempfile::Builder::new().prefix("bench-nosql-").tempdir()?;
     let peers = [
         Peer::ours(&options.server, dir.path())?,
@@ -127,7 +100,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
         sharding_keys,
         rounds,
         seconds,
-    } = options.scale;
+    } = scale;
     report.say(&format!(
         "scale: {sharding_keys} sharding keys of {} items of 100 bytes, {} connections, medians of \
          {rounds} rounds of {seconds} s",
@@ -135,15 +108,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
         load::CONNECTIONS
     ));
     for peer in &peers {
-        load::fill(peer, options.scale)?;
+        load::fill(peer, scale)?;
     }
-    for (name, kind) in [
-        ("put_item", Kind::Put),
-        ("get_item", Kind::Get),
-        ("range_scan_10", Kind::Scan),
-    ] {
+    for (name, kind) in chosen {
         eprintln!("{name}");
-        if let Err(error) = contest(&mut report, &peers, options.scale, (name, kind)) {
+        if let Err(error) = contest(&mut report, &peers, scale, (name, *kind)) {
             report.broken(name, &error);
         }
     }

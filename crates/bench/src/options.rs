@@ -1,6 +1,6 @@
 //! The command line of the benches that start a server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
@@ -12,15 +12,21 @@ pub(crate) struct Options {
     pub(crate) only: Option<String>,
     /// The program that is measured.
     pub(crate) server: PathBuf,
+    /// The program that the web API is measured beside.
+    pub(crate) dynalite: PathBuf,
 }
 
 impl Options {
     /// Reads them.
     pub(crate) fn read(arguments: &[String]) -> Result<Self> {
+        let own = std::env::current_exe()?;
+        let target = own.parent().and_then(Path::parent);
+        let dynalite = target.map(|target| target.join("dynalite/node_modules/.bin/dynalite"));
         let mut options = Self {
             quick: false,
             only: None,
-            server: std::env::current_exe()?.with_file_name("evenkeel"),
+            server: own.with_file_name("evenkeel"),
+            dynalite: dynalite.unwrap_or_default(),
         };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
@@ -32,9 +38,28 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--only" => options.only = Some(value()?),
                 "--server" => options.server = value()?.into(),
+                "--dynalite" => options.dynalite = value()?.into(),
                 other => return Err(Error::Usage(format!("unknown option `{other}`"))),
             }
         }
         Ok(options)
+    }
+
+    /// Which of a bench's parts are run; `--only` has to name one of them.
+    pub(crate) fn chosen<'p, P>(
+        &self,
+        parts: &'p [P],
+        name: impl Fn(&P) -> &str,
+    ) -> Result<Vec<&'p P>> {
+        let Some(only) = self.only.as_deref() else {
+            return Ok(parts.iter().collect());
+        };
+        let chosen: Vec<&P> = parts.iter().filter(|part| name(part) == only).collect();
+        if chosen.is_empty() {
+            let names: Vec<&str> = parts.iter().map(name).collect();
+            let names = names.join(", ");
+            return Err(Error::Usage(format!("--only takes one of: {names}")));
+        }
+        Ok(chosen)
     }
 }

@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
             "there is no server at {path}; build it, or name it with --server PATH"
         )));
     }
-    let chosen = parts::chosen(options.only.as_deref())?;
+    let chosen = options.chosen(parts::PARTS, |part| part.name)?;
     let dir = tempfile::Builder::new().prefix("bench-sql-").tempdir()?;
     // PostgreSQL refuses to run as root and so may run as somebody else.
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755))?;

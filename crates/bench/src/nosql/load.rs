@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use futures::TryStreamExt;
+use futures::stream::FuturesUnordered;
+
 use super::Scale;
 use super::http::Connection;
 use super::peers::Peer;
@@ -45,12 +48,13 @@ fn sorting_key(i: u32) -> String {
 
 /// Puts every item once.
 pub(crate) fn fill(peer: &Peer, scale: Scale) -> Result<()> {
-    on_all_connections(peer, |connection, number| {
+    on_all_connections(peer, async |connection, number| {
         let mine = |sharding: &u32| sharding % CONNECTIONS == number;
         for sharding in (0..scale.sharding_keys).filter(mine) {
             for sorting in 0..SORTING_KEYS {
                 let keys = (sharding_key(sharding), sorting_key(sorting));
-                connection.call(&peer.request(Kind::Put, &keys.0, &keys.1))?;
+                let request = peer.request(Kind::Put, &keys.0, &keys.1);
+                connection.call(&request).await?;
             }
         }
         Ok(0)
@@ -62,7 +66,7 @@ pub(crate) fn fill(peer: &Peer, scale: Scale) -> Result<()> {
 pub(crate) fn run(peer: &Peer, kind: Kind, scale: Scale) -> Result<Done> {
     let watch = Stopwatch::start();
     let end = Duration::from_secs(scale.seconds);
-    let requests = on_all_connections(peer, |connection, number| {
+    let requests = on_all_connections(peer, async |connection, number| {
         let mut chance = u64::from(number) + 1;
         let mut below = |limit: u32| {
             chance = chance
@@ -78,7 +82,8 @@ pub(crate) fn run(peer: &Peer, kind: Kind, scale: Scale) -> Result<Done> {
                 Kind::Scan => SORTING_KEYS - 9,
                 _ => SORTING_KEYS,
             }));
-            let body = connection.call(&peer.request(kind, &sharding, &sorting))?;
+            let request = peer.request(kind, &sharding, &sorting);
+            let body = connection.call(&request).await?;
             let right = match kind {
                 Kind::Put => true,
                 Kind::Get => has(body, VALUE.as_bytes()),
@@ -104,26 +109,22 @@ fn has(body: &[u8], part: &[u8]) -> bool {
 }
 
 /// Runs the same on each connection, and sums what they answer.
+///
+/// All are served by one thread. A thread for each connection took as much of the machine as the
+/// server that it measured.
 fn on_all_connections(
     peer: &Peer,
-    work: impl Fn(&mut Connection, u32) -> Result<u32> + Sync,
+    work: impl AsyncFn(&mut Connection, u32) -> Result<u32>,
 ) -> Result<f64> {
-    std::thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = (0..CONNECTIONS)
-            .map(|number| {
-                scope.spawn(move || {
-                    let mut connection = Connection::open(peer.port)?;
-                    work(&mut connection, number)
-                })
-            })
-            .collect();
-        let mut sum = 0.0;
-        for thread in threads {
-            let done = thread.join();
-            let done = done.map_err(|_| Error::Child("a connection panicked".to_owned()))??;
-            sum += f64::from(done);
-        }
-        Ok(sum)
-    })
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let work = &work;
+    let connections = (0..CONNECTIONS).map(|number| async move {
+        let mut connection = Connection::open(peer.port).await?;
+        work(&mut connection, number).await
+    });
+    let connections: FuturesUnordered<_> = connections.collect();
+    let sum = connections.try_fold(0.0, async |sum, done| Ok(sum + f64::from(done)));
+    runtime.block_on(sum)
 }

@@ -77,20 +77,11 @@ impl Peer {
             "KeySchema":[{"AttributeName":"k","KeyType":"HASH"},
                          {"AttributeName":"s","KeyType":"RANGE"}],
             "ProvisionedThroughput":{"ReadCapacityUnits":1,"WriteCapacityUnits":1}}"#;
-        let mut last = Error::Child("dynalite did not start".to_owned());
-        for _ in 0..LOOKS_MAX {
-            std::thread::park_timeout(PATIENCE);
-            match Connection::open(port) {
-                Ok(mut connection) => {
-                    connection.call(&dynamo("CreateTable", table))?;
-                    // The table is not there at once.
-                    std::thread::park_timeout(PATIENCE * 10);
-                    return Ok(peer);
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(create_table(port, &dynamo("CreateTable", table)))?;
+        Ok(peer)
     }
 
     /// A request for the item with these keys, or for ten from there on.
@@ -110,6 +101,24 @@ impl Drop for Peer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Makes the table as soon as the server listens.
+async fn create_table(port: u16, request: &[u8]) -> Result<()> {
+    let mut last = Error::Child("dynalite did not start".to_owned());
+    for _ in 0..LOOKS_MAX {
+        tokio::time::sleep(PATIENCE).await;
+        match Connection::open(port).await {
+            Ok(mut connection) => {
+                connection.call(request).await?;
+                // The table is not there at once.
+                tokio::time::sleep(PATIENCE * 10).await;
+                return Ok(());
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn our_request(kind: Kind, sharding: &str, sorting: &str) -> Vec<u8> {

@@ -48,7 +48,8 @@ pub(crate) struct Part {
     pub(crate) run: fn(&mut Report, &mut Arena<'_>) -> Result<()>,
 }
 
-const PARTS: &[Part] = &[
+/// All of them.
+pub(crate) const PARTS: &[Part] = &[
     Part {
         name: "points",
         run: points,
@@ -74,23 +75,6 @@ const PARTS: &[Part] = &[
         run: tpcb,
     },
 ];
-
-/// All of them, or the one that is named.
-pub(crate) fn chosen(only: Option<&str>) -> Result<impl Iterator<Item = &'static Part>> {
-    let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-    if let Some(only) = only
-        && !names.contains(&only)
-    {
-        return Err(Error::Usage(format!(
-            "--only takes one of: {}",
-            names.join(", ")
-        )));
-    }
-    let only = only.map(str::to_owned);
-    Ok(PARTS
-        .iter()
-        .filter(move |part| only.as_deref().is_none_or(|only| only == part.name)))
-}
 
 /// Reads and updates by key. One that fails does not keep the others from being measured.
 fn points(report: &mut Report, arena: &mut Arena<'_>) -> Result<()> {
