@@ -33,6 +33,7 @@ mod tally;
 mod time;
 
 use std::collections::{BTreeMap, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
 
 use keys::{Type, Value};
@@ -214,11 +215,12 @@ impl Session {
         let limit = self.limit(&prepared.statement().kind);
         let mut timer = self.timer(prepared, self.database.latencies.now_ns());
         self.touched = Touched::Unknown;
-        // Planning goes deep, so what leads there stands on the heap.
-        let work = Box::pin(self.dispatch(prepared, parameters));
-        let outcome = match limit {
-            Some(limit) => limit.keep(work).await.flatten(),
-            None => work.await,
+        let outcome = {
+            let work = self.dispatch(prepared, parameters);
+            match limit {
+                Some(limit) => limit.keep(pin!(work)).await.flatten(),
+                None => work.await,
+            }
         };
         self.learn(&mut timer, &outcome);
         match outcome {

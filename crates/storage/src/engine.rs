@@ -140,6 +140,13 @@ impl Batch {
         Self::default()
     }
 
+    /// An empty batch with room for so many operations.
+    pub fn with_capacity(operations: usize) -> Self {
+        Self {
+            operations: Vec::with_capacity(operations),
+        }
+    }
+
     /// Sets `key` to `value`.
     pub fn put(&mut self, space: SpaceId, key: impl Into<Bytes>, value: impl Into<Bytes>) {
         self.operations

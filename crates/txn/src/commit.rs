@@ -27,7 +27,6 @@ use crate::epochs::Expected;
 use crate::patch::edited;
 use crate::plan::{Change, Plan};
 use crate::reads::{Found, Reads};
-use crate::recent::{RECENT_KEYS_MAX, Recent};
 use crate::store::Sequencer;
 use crate::version::Version;
 use crate::view::View;
@@ -69,7 +68,7 @@ impl Store {
     /// Commits a group, in order. One outcome for each request.
     pub(crate) fn commit_group(&self, requests: Vec<Request>) -> Vec<Result<Timestamp>> {
         let mut sequencer = self.sequencer.lock();
-        let mut group = Group::new(self, &mut sequencer, requests.len() == 1);
+        let mut group = Group::new(self, &mut sequencer, requests.len());
         let timed = requests.first().filter(|first| first.view.sampled());
         group.effort = timed.map(|_| Effort::begin(&self.clock));
         let own: Vec<_> = requests.iter().map(|request| request.view.at()).collect();
@@ -79,7 +78,6 @@ impl Store {
         }
         group.flush();
         let Group {
-            changed,
             applied,
             outcomes,
             effort,
@@ -88,7 +86,7 @@ impl Store {
         if let Some(effort) = effort {
             effort.end();
         }
-        self.publish(&mut sequencer, &own, changed, applied);
+        self.publish(&mut sequencer, &own, applied);
         outcomes
     }
 
@@ -100,7 +98,7 @@ impl Store {
         request: &Request,
         engine: EngineId,
     ) -> Result<Option<Vec<Placed>>> {
-        let mut group = Group::new(self, sequencer, true);
+        let mut group = Group::new(self, sequencer, 1);
         group.validate(request)?;
         let places = group.locate(&request.writes)?;
         if places.iter().any(|(_, slot)| slot.id != engine) {
@@ -116,30 +114,20 @@ impl Store {
     /// If nobody reads at an older snapshot, there is nothing to remember. Somebody may begin to
     /// between the look and the moment the watermark rises; a large group is remembered in any case,
     /// because that moment must be short.
-    fn publish(
-        &self,
-        sequencer: &mut Sequencer,
-        own: &[Timestamp],
-        changed: Vec<(TableId, Bytes, Timestamp)>,
-        applied: Timestamp,
-    ) {
+    fn publish(&self, sequencer: &mut Sequencer, own: &[Timestamp], applied: Timestamp) {
         let recent = &mut sequencer.recent;
-        let mut changed = Some(changed);
-        let large = changed
-            .as_ref()
-            .is_some_and(|keys| keys.len() > UNREMEMBERED_KEYS_MAX);
+        let changed = &mut sequencer.pending.changed;
+        let large = changed.len() > UNREMEMBERED_KEYS_MAX;
         // Of a write that failed nobody knows whether it is there; snapshots that are yet to come
         // lie below it, and must not commit what they read as if it were not.
         let seen = self.active.watermark().max(applied);
-        let failed = changed
-            .as_ref()
-            .is_some_and(|keys| keys.iter().any(|(.., at)| *at > seen));
+        let failed = changed.iter().any(|(.., at)| *at > seen);
         if large || failed || self.active.oldest(own).is_some() {
-            recent.record_all(changed.take());
+            recent.take(changed);
         }
         self.active.advance(applied, own, |oldest| {
             if oldest.is_some() {
-                recent.record_all(changed.take());
+                recent.take(changed);
             }
         });
         let horizon = self.active.oldest(own).unwrap_or(applied);
@@ -163,13 +151,10 @@ fn is_tombstone(found: &Found) -> bool {
 struct Group<'s> {
     store: &'s Store,
     sequencer: &'s mut Sequencer,
-    /// Nobody else in the group can depend on what the only member does.
-    alone: bool,
-    /// What the group changed so far.
-    pending: Recent,
+    /// How many want to commit. Nobody else in the group can depend on what the only member does.
+    size: usize,
     run: Run,
     maps: HashMap<TableId, Arc<Map>>,
-    changed: Vec<(TableId, Bytes, Timestamp)>,
     /// The newest timestamp that is wholly applied.
     applied: Timestamp,
     outcomes: Vec<Result<Timestamp>>,
@@ -182,8 +167,6 @@ struct Run {
     plans: BTreeMap<EngineId, Plan>,
     /// Index of the member, the engine it goes to, its timestamp.
     members: Vec<(usize, EngineId, Timestamp)>,
-    /// Versions that are in the batches and not in the engines yet.
-    newest: HashMap<(TableId, Bytes), Version>,
     durability: Durability,
 }
 
@@ -192,24 +175,22 @@ impl Default for Run {
         Self {
             plans: BTreeMap::new(),
             members: Vec::new(),
-            newest: HashMap::new(),
             durability: Durability::Buffered,
         }
     }
 }
 
 impl<'s> Group<'s> {
-    fn new(store: &'s Store, sequencer: &'s mut Sequencer, alone: bool) -> Self {
+    fn new(store: &'s Store, sequencer: &'s mut Sequencer, size: usize) -> Self {
+        sequencer.pending.clear();
         Self {
             store,
             sequencer,
-            alone,
-            pending: Recent::new(RECENT_KEYS_MAX),
+            size,
             run: Run::default(),
             maps: HashMap::new(),
-            changed: Vec::new(),
             applied: Timestamp::default(),
-            outcomes: Vec::new(),
+            outcomes: Vec::with_capacity(size),
             effort: None,
         }
     }
@@ -250,7 +231,9 @@ impl<'s> Group<'s> {
         request
             .reads
             .check(&self.sequencer.recent, request.view.at())?;
-        request.reads.check(&self.pending, request.view.at())
+        request
+            .reads
+            .check(&self.sequencer.pending.recent, request.view.at())
     }
 
     fn locate(&mut self, writes: &[Write]) -> Result<Vec<Place>> {
@@ -284,7 +267,9 @@ impl<'s> Group<'s> {
         writes: Vec<Write>,
         places: &[Place],
     ) -> Result<Vec<Change>> {
-        let recent = &self.sequencer.recent;
+        let Sequencer {
+            recent, pending, ..
+        } = &*self.sequencer;
         let mut changes = Vec::with_capacity(writes.len());
         for (write, (_, slot)) in writes.into_iter().zip(places) {
             let Write {
@@ -296,11 +281,11 @@ impl<'s> Group<'s> {
             let unchanged = snapshot >= recent.floor()
                 && snapshot >= slot.opened
                 && recent.changed(table, &key, snapshot).is_none()
-                && self.pending.changed(table, &key, snapshot).is_none();
+                && pending.recent.changed(table, &key, snapshot).is_none();
             let replaced = match known {
                 // A tombstone may have been collected since, which changes nothing for readers.
                 Some(known) if unchanged && !is_tombstone(&known) => known,
-                _ => match self.run.newest.get(&(table, key.clone())) {
+                _ => match pending.newest.get(&(table, key.clone())) {
                     Some(version) => Some(version.clone()),
                     None => self.store.newest_version(slot, table, &key)?,
                 },
@@ -340,29 +325,33 @@ impl<'s> Group<'s> {
                 .run
                 .plans
                 .entry(engine)
-                .or_insert_with(|| Plan::new(slot));
+                .or_insert_with(|| Plan::with_capacity(slot, self.size));
             plan.add(&self.store.history, &partition, change, at);
         }
         Ok(at)
     }
 
     fn remember(&mut self, change: &Change, at: Timestamp) {
-        self.changed.push((change.table, change.key.clone(), at));
-        if !self.alone {
-            self.pending.record(change.table, change.key.clone(), at);
+        let Change {
+            table, key, row, ..
+        } = change;
+        let pending = &mut self.sequencer.pending;
+        pending.changed.push((*table, key.clone(), at));
+        if self.size > 1 {
+            pending.recent.record(*table, key.clone(), at);
             let version = Version {
                 at,
-                row: change.row.clone(),
+                row: row.clone(),
             };
-            self.run
-                .newest
-                .insert((change.table, change.key.clone()), version);
+            pending.newest.insert((*table, key.clone()), version);
         }
     }
 
     /// Writes the run: one batch for each engine.
     fn flush(&mut self) {
         let run = std::mem::take(&mut self.run);
+        // What is written now is in the engines.
+        self.sequencer.pending.newest.clear();
         let mut failed: HashMap<EngineId, String> = HashMap::new();
         let before = self.before(run.durability);
         for (engine, plan) in run.plans {
@@ -407,7 +396,8 @@ impl<'s> Group<'s> {
         if let Ok(at) | Err(Error::Unknown { at, .. }) = &outcome {
             self.applied = self.applied.max(*at);
         }
-        self.run.newest.clear();
+        // Who needs to know more asks the engines, and settles what is open there.
+        self.sequencer.pending.newest.clear();
         outcome
     }
 

@@ -49,6 +49,7 @@ mod intent;
 mod load;
 mod pages;
 mod patch;
+mod pending;
 mod pile;
 mod plan;
 mod queue;

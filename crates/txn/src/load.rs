@@ -485,7 +485,7 @@ impl Landing<'_> {
         slot.pages.fresh.all_changed(self.at);
         let recent = &mut self.sequencer.recent;
         recent.record_load(*table, range.clone(), self.at);
-        recent.record_all(Some(std::mem::take(&mut self.changed)));
+        recent.take(&mut self.changed);
     }
 }
 

@@ -44,6 +44,7 @@ use storage::{Bytes, KeyRange};
 pub(crate) use budget::Budget;
 pub(crate) use fresh::Fresh;
 pub(crate) use page::{Gathered, Page};
+use touched::Keys;
 pub(crate) use touched::Touched;
 
 use crate::reads::Found;
@@ -101,13 +102,13 @@ impl Pages {
 
     /// Rows were written to the engine, or may have been, and no snapshot sees them yet.
     pub(crate) fn changed(&self, touched: &Touched) {
-        for (table, hull, keys) in touched.tables() {
+        for (table, keys) in touched.tables() {
             let Some(pages) = self.of(table) else {
                 continue;
             };
             match keys {
-                Some(keys) => pages.forget_keys(keys),
-                None => pages.forget_range(hull),
+                Keys::Each(keys) => pages.forget_keys(keys),
+                Keys::Hull(hull) => pages.forget_range(hull),
             }
         }
     }

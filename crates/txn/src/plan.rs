@@ -50,12 +50,17 @@ pub(crate) struct WriteFailed {
 
 impl Plan {
     pub(crate) fn new(slot: Arc<Slot>) -> Self {
+        Self::with_capacity(slot, 0)
+    }
+
+    /// A plan with room for so many rows, and for the counters of a partition.
+    pub(crate) fn with_capacity(slot: Arc<Slot>, rows: usize) -> Self {
         Self {
             slot,
-            batch: Batch::new(),
+            batch: Batch::with_capacity(rows + 1),
             partitions: BTreeMap::new(),
             touched: Touched::default(),
-            fresh: Vec::new(),
+            fresh: Vec::with_capacity(rows.min(FRESH_ROWS_MAX)),
             graves: Vec::new(),
             first: None,
             last: Timestamp::default(),

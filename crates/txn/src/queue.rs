@@ -264,8 +264,9 @@ impl<R, O> Queue<R, O> {
 impl<R, O> Line<R, O> {
     /// The first in line, and those behind it that still fit.
     fn next_group(&mut self) -> (Vec<R>, Vec<Arc<Ticket<O>>>) {
-        let mut requests = Vec::new();
-        let mut tickets = Vec::new();
+        let most = self.waiting.len().min(GROUP_COMMITS_MAX);
+        let mut requests = Vec::with_capacity(most);
+        let mut tickets = Vec::with_capacity(most);
         let mut bytes = 0;
         while let Some(next) = self.waiting.pop_front_if(|next| {
             requests.is_empty()

@@ -66,11 +66,19 @@ impl Recent {
         }
     }
 
-    /// Remembers all of a group's changes, in the order of their timestamps.
-    pub(crate) fn record_all(&mut self, changed: Option<Vec<(TableId, Bytes, Timestamp)>>) {
-        for (table, key, at) in changed.into_iter().flatten() {
+    /// Takes over all of a group's changes, which are in the order of their timestamps.
+    pub(crate) fn take(&mut self, changed: &mut Vec<(TableId, Bytes, Timestamp)>) {
+        for (table, key, at) in changed.drain(..) {
             self.record(table, key, at);
         }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.tables.clear();
+        self.by_age.clear();
+        self.loads.clear();
+        self.floor = Timestamp::default();
     }
 
     /// Remembers that rows were loaded into `range`. Timestamps must not go back.

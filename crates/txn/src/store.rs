@@ -26,6 +26,7 @@ use crate::intent::{Intent, Owner, TxnId};
 use crate::load::{INGEST_ROWS_MIN, Stamps};
 use crate::pages::PAGES_BYTES_MAX;
 use crate::patch::{NoPatching, Patching};
+use crate::pending::Pending;
 use crate::queue::Queue;
 use crate::recent::{RECENT_KEYS_MAX, Recent};
 use crate::records::record_key;
@@ -112,6 +113,8 @@ pub struct Store {
 #[derive(Debug)]
 pub(crate) struct Sequencer {
     pub(crate) recent: Recent,
+    /// Of the group that is being committed.
+    pub(crate) pending: Pending,
     pub(crate) graveyard: Graveyard,
     pub(crate) unresolved: BTreeMap<TxnId, Unresolved>,
     /// Transactions whose rollback records are kept, oldest first.
@@ -171,6 +174,7 @@ impl Store {
             queue: Queue::new(),
             sequencer: Turns::new(Sequencer {
                 recent: Recent::new(RECENT_KEYS_MAX),
+                pending: Pending::default(),
                 graveyard: Graveyard::default(),
                 unresolved: BTreeMap::new(),
                 rolled_back: VecDeque::new(),

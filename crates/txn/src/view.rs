@@ -113,8 +113,9 @@ impl View {
 
     /// The row under `key`, if there was one at the snapshot.
     pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
-        match self.found(table, key).flatten() {
-            Some(version) if version.at <= self.at() => Ok(version.row),
+        match self.found(table, key) {
+            Some(None) => Ok(None),
+            Some(Some(version)) if version.at <= self.at() => Ok(version.row),
             _ => self.get_anew(table, key),
         }
     }

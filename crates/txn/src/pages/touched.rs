@@ -12,19 +12,20 @@ pub(crate) struct Touched {
     tables: Vec<(TableId, Keys)>,
 }
 
+/// Keys of a table.
 #[derive(Debug)]
-struct Keys {
-    hull: KeyRange,
-    /// None if they are too many.
-    each: Option<Vec<Bytes>>,
+pub(crate) enum Keys {
+    /// These.
+    Each(Vec<Bytes>),
+    /// All of these, as far as anybody knows.
+    Hull(KeyRange),
 }
 
 impl Touched {
     /// Everything in a range of a table.
-    pub(crate) fn range(table: TableId, hull: KeyRange) -> Self {
-        let each = None;
+    pub(crate) fn range(table: TableId, range: KeyRange) -> Self {
         Self {
-            tables: vec![(table, Keys { hull, each })],
+            tables: vec![(table, Keys::Hull(range))],
         }
     }
 
@@ -33,31 +34,31 @@ impl Touched {
         let known = self.tables.iter_mut().rev().find(|(of, _)| *of == table);
         match known {
             Some((_, keys)) => keys.add(key),
-            None => {
-                let hull = KeyRange::point(key);
-                let each = Some(vec![key.clone()]);
-                self.tables.push((table, Keys { hull, each }));
-            }
+            None => self.tables.push((table, Keys::Each(vec![key.clone()]))),
         }
     }
 
-    /// Each table, the hull of its keys, and the keys unless they are too many.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = (TableId, &KeyRange, Option<&[Bytes]>)> {
-        let tables = self.tables.iter();
-        tables.map(|(table, keys)| (*table, &keys.hull, keys.each.as_deref()))
+    /// Each table with its keys.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (TableId, &Keys)> {
+        self.tables.iter().map(|(table, keys)| (*table, keys))
     }
 }
 
 impl Keys {
     fn add(&mut self, key: &Bytes) {
-        if *key < self.hull.lower {
-            self.hull.lower = key.clone();
-        } else if !self.hull.contains(key) {
-            self.hull.upper = KeyRange::point(key).upper;
-        }
-        self.each = self.each.take().filter(|each| each.len() < KEYS_MAX);
-        if let Some(each) = &mut self.each {
-            each.push(key.clone());
+        match self {
+            Self::Each(each) if each.len() < KEYS_MAX => each.push(key.clone()),
+            Self::Each(each) => *self = Self::Hull(hull_of(each, key)),
+            Self::Hull(hull) if *key < hull.lower => hull.lower = key.clone(),
+            Self::Hull(hull) if hull.contains(key) => {}
+            Self::Hull(hull) => hull.upper = KeyRange::point(key).upper,
         }
     }
+}
+
+fn hull_of(keys: &[Bytes], another: &Bytes) -> KeyRange {
+    let all = || keys.iter().chain([another]);
+    let lowest = all().min().unwrap_or(another);
+    let highest = all().max().unwrap_or(another);
+    KeyRange::new(lowest.clone(), KeyRange::point(highest).upper)
 }
