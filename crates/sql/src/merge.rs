@@ -24,7 +24,6 @@
 //! Mostly the first bytes behind the bucket tell, and those are kept beside the tree as a number. Rows
 //! stay where the scans show them; nothing is copied.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use txn::{Direction, KeyRange, Reader, Scan, TableId};
@@ -50,6 +49,8 @@ pub(crate) struct Merge {
     losers: Vec<usize>,
     /// The stream whose row it stands on.
     winner: usize,
+    /// Streams that are not over.
+    live: usize,
     /// How many buckets are read in turns.
     buckets: u32,
 }
@@ -63,10 +64,18 @@ struct Stream {
 
 /// How a stream's row sorts, as far as its first bytes tell: the least comes first, whichever way
 /// rows are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Head {
-    Row(u128, u64),
-    Over,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head(u128, u64);
+
+impl Head {
+    /// Of a stream that is over. A row may look so too.
+    const OVER: Self = Self(u128::MAX, u64::MAX);
+
+    /// Which of two rows comes first is as good as chance, so nothing here is worth a guess.
+    #[inline]
+    fn is_below(self, other: Self) -> bool {
+        (self.0 < other.0) | ((self.0 == other.0) & (self.1 < other.1))
+    }
 }
 
 impl Merge {
@@ -87,6 +96,7 @@ impl Merge {
             heads: Vec::new(),
             losers: Vec::new(),
             winner: 0,
+            live: 0,
         }
     }
 
@@ -111,11 +121,11 @@ impl Merge {
     pub(crate) fn advance(&mut self) -> Result<bool> {
         if !self.fresh.is_empty() {
             self.begin()?;
-        } else if self.head(self.winner) != Head::Over {
+        } else if self.live > 0 {
             self.advance_stream(self.winner)?;
             self.play_again();
         }
-        Ok(self.head(self.winner) != Head::Over)
+        Ok(self.live > 0)
     }
 
     /// The key and the row that it stands on; nothing before the first and after the last.
@@ -127,6 +137,9 @@ impl Merge {
 
     /// Looks at the first row of each bucket.
     fn begin(&mut self) -> Result<()> {
+        self.live = self.fresh.len();
+        self.streams.reserve(self.live);
+        self.heads.reserve(self.live);
         for bucket in std::mem::take(&mut self.fresh) {
             let mut ranges = VecDeque::from(bucket.ranges);
             if self.direction == Direction::Descending {
@@ -137,7 +150,7 @@ impl Merge {
                 scan: None,
                 prefix_bytes: bucket.prefix_bytes,
             });
-            self.heads.push(Head::Over);
+            self.heads.push(Head::OVER);
             self.advance_stream(self.streams.len() - 1)?;
         }
         self.play_all();
@@ -170,32 +183,43 @@ impl Merge {
     #[inline]
     fn play_again(&mut self) {
         let mut place = (self.winner + self.streams.len()) / 2;
+        let mut winner = self.winner;
         while let Some(loser) = self.losers.get(place).copied()
             && place > 0
         {
-            if self.comes_before(loser, self.winner)
-                && let Some(at) = self.losers.get_mut(place)
-            {
-                *at = std::mem::replace(&mut self.winner, loser);
+            let [won, lost] = match self.comes_before(loser, winner) {
+                true => [loser, winner],
+                false => [winner, loser],
+            };
+            if let Some(at) = self.losers.get_mut(place) {
+                *at = lost;
             }
+            winner = won;
             place /= 2;
         }
+        self.winner = winner;
     }
 
     /// Whether the row of one stream comes before that of another; those that tie come in the order
     /// of their buckets.
     #[inline]
     fn comes_before(&self, one: usize, two: usize) -> bool {
-        match self.head(one).cmp(&self.head(two)) {
-            Ordering::Less => true,
-            Ordering::Equal => self.whole_comes_before(one, two),
-            Ordering::Greater => false,
+        let [head, other] = [one, two].map(|stream| self.head(stream));
+        match head == other {
+            true => self.whole_comes_before(one, two),
+            false => head.is_below(other),
         }
     }
 
+    #[cold]
     fn whole_comes_before(&self, one: usize, two: usize) -> bool {
-        let rest = |stream: usize| self.streams.get(stream).map(Stream::rest);
-        let order = rest(one).cmp(&rest(two)).then(one.cmp(&two));
+        let [first, second] = [one, two].map(|stream| self.streams.get(stream));
+        let is_over = |stream: Option<&Stream>| stream.is_none_or(Stream::is_over);
+        if is_over(first) || is_over(second) {
+            return is_over(second);
+        }
+        let order = first.map(Stream::rest).cmp(&second.map(Stream::rest));
+        let order = order.then(one.cmp(&two));
         match self.direction {
             Direction::Ascending => order.is_lt(),
             Direction::Descending => order.is_gt(),
@@ -204,7 +228,7 @@ impl Merge {
 
     #[inline]
     fn head(&self, stream: usize) -> Head {
-        self.heads.get(stream).copied().unwrap_or(Head::Over)
+        self.heads.get(stream).copied().unwrap_or(Head::OVER)
     }
 
     /// Moves a stream on to its next row.
@@ -218,10 +242,11 @@ impl Merge {
             scan.in_turns(self.buckets);
             Ok(scan)
         })?;
-        *head = match (there, self.direction) {
-            (false, _) => Head::Over,
-            (true, direction) => first_bytes(stream.rest(), direction),
+        *head = match there {
+            true => first_bytes(stream.rest(), self.direction),
+            false => Head::OVER,
         };
+        self.live -= usize::from(!there);
         Ok(())
     }
 }
@@ -249,10 +274,15 @@ impl Stream {
         self.scan.as_ref().map(Scan::row).unwrap_or_default()
     }
 
+    /// Whether there was no next row.
+    fn is_over(&self) -> bool {
+        self.scan.is_none()
+    }
+
     /// The key that it stands on, behind the bucket.
     #[inline]
     fn rest(&self) -> &[u8] {
-        let (key, _) = self.row();
+        let key = self.scan.as_ref().map_or(&[][..], Scan::key);
         key.get(self.prefix_bytes..).unwrap_or_default()
     }
 }
@@ -273,7 +303,7 @@ fn first_bytes(bytes: &[u8], direction: Direction) -> Head {
     let low = low.try_into().expect("and eight more");
     let (high, low) = (u128::from_be_bytes(*high), u64::from_be_bytes(low));
     match direction {
-        Direction::Ascending => Head::Row(high, low),
-        Direction::Descending => Head::Row(!high, !low),
+        Direction::Ascending => Head(high, low),
+        Direction::Descending => Head(!high, !low),
     }
 }

@@ -120,9 +120,14 @@ impl Pages {
 
     /// Keeps a page that was gathered from the engine opened at `epoch` or later, if nothing changed
     /// since and there is room.
-    pub(crate) fn keep(&self, table: &Arc<TablePages>, epoch: u64, gathered: Gathered) {
+    ///
+    /// Reads of short ranges make short pages. Those that lie side by side become one, so that a
+    /// later scan has few to look for.
+    pub(crate) fn keep(&self, table: &Arc<TablePages>, epoch: u64, mut gathered: Gathered) {
+        let mut joined = table.neighbours(gathered.range());
+        joined.retain(|neighbour| gathered.join(neighbour));
         let page = Arc::new(Page::new(gathered, &self.budget));
-        if table.insert(epoch, &page) {
+        if table.insert(epoch, &page, &joined) {
             self.budget.admit(table, &page);
         }
     }
@@ -158,8 +163,22 @@ impl TablePages {
         Some(page.find(key))
     }
 
-    /// Adds a page unless something changed since `epoch` or another page is in its place.
-    fn insert(&self, epoch: u64, page: &Arc<Page>) -> bool {
+    /// The pages that end where a range begins, and begin where it ends.
+    fn neighbours(&self, range: &KeyRange) -> Vec<Arc<Page>> {
+        let pages = self.pages.read();
+        let lower = Lower::new(range.lower.clone());
+        let below = (Bound::Unbounded, Bound::Excluded(&lower));
+        let before = pages.range::<Lower, _>(below).next_back();
+        let before = before.filter(|(_, page)| page.upper() == Some(&range.lower));
+        let upper = range.upper.clone().map(Lower::new);
+        let after = upper.and_then(|upper| pages.get(&upper));
+        let both = before.map(|(_, page)| page).into_iter().chain(after);
+        both.cloned().collect()
+    }
+
+    /// Adds a page, which holds what the joined ones do, in their place; unless something changed
+    /// since `epoch` or another page is in its place.
+    fn insert(&self, epoch: u64, page: &Arc<Page>, joined: &[Arc<Page>]) -> bool {
         let mut pages = self.pages.write();
         // A change moves the epoch before it looks for pages, under this lock.
         if self.epoch() != epoch {
@@ -169,9 +188,15 @@ impl TablePages {
             Some(upper) => Bound::Excluded(Lower::new(upper.clone())),
             None => Bound::Unbounded,
         };
-        let last = pages.range((Bound::Unbounded, below)).next_back();
-        if last.is_some_and(|(_, last)| last.reaches(page.lower())) {
+        let before = pages.range((Bound::Unbounded, below)).rev();
+        let overlapping = before.map(|(_, other)| other);
+        let mut overlapping = overlapping.take_while(|other| other.reaches(page.lower()));
+        let is_joined = |other: &Arc<Page>| joined.iter().any(|one| Arc::ptr_eq(one, other));
+        if !overlapping.all(is_joined) {
             return false;
+        }
+        for one in joined {
+            pages.remove(&Lower::new(one.lower().clone()));
         }
         pages.insert(Lower::new(page.lower().clone()), Arc::clone(page));
         true
@@ -221,21 +246,25 @@ fn find<'p>(pages: &'p BTreeMap<Lower, Arc<Page>>, sought: &Lower) -> Option<&'p
 /// that lie elsewhere.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Lower {
-    /// The first bytes as a number; zeros follow a short key.
-    head: u128,
+    /// The first bytes as numbers, enough for two columns of eight bytes with their tags; zeros follow
+    /// a short key.
+    head: (u128, u64),
     key: Bytes,
 }
 
 impl Lower {
     fn new(key: Bytes) -> Self {
-        let bytes = key.first_chunk().copied().unwrap_or_else(|| {
-            let mut bytes = [0; size_of::<u128>()];
-            for (byte, of) in bytes.iter_mut().zip(&key) {
+        const BYTES: usize = size_of::<u128>() + size_of::<u64>();
+        let first: [u8; BYTES] = key.first_chunk().copied().unwrap_or_else(|| {
+            let mut first = [0; BYTES];
+            for (byte, of) in first.iter_mut().zip(&key) {
                 *byte = *of;
             }
-            bytes
+            first
         });
-        let head = u128::from_be_bytes(bytes);
+        let (high, low) = first.split_first_chunk().expect("sixteen of them");
+        let low = low.try_into().expect("and eight more");
+        let head = (u128::from_be_bytes(*high), u64::from_be_bytes(low));
         Self { head, key }
     }
 }

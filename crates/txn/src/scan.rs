@@ -96,9 +96,9 @@ impl Current {
     }
 
     /// The key that the walk stands on.
+    #[inline]
     fn key(&self) -> &[u8] {
-        let row = self.stored.row().ok().flatten();
-        row.map_or(&[], |(key, _)| key)
+        self.stored.key()
     }
 
     /// What the snapshot sees of the row that the walk stands on.
@@ -204,6 +204,16 @@ impl Scan {
         };
         self.finished = !matches!(found, Ok(true));
         found
+    }
+
+    /// The key of the row that it stands on.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match &self.standing {
+            Standing::Before => &[],
+            Standing::Stored => self.current.as_ref().map_or(&[], Current::key),
+            Standing::Own(key, _) => key,
+        }
     }
 
     /// The key and the row that it stands on; nothing before the first and after the last.

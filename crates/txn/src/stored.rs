@@ -104,6 +104,19 @@ impl Stored {
         }
     }
 
+    /// The key of the row it stands on.
+    #[inline]
+    pub(crate) fn key(&self) -> &[u8] {
+        match &self.stretch {
+            Stretch::Page { page, index, .. } => page.key_at(*index),
+            Stretch::Engine {
+                pair: Some((key, _)),
+                ..
+            } => key,
+            Stretch::Engine { .. } | Stretch::Over => &[],
+        }
+    }
+
     /// The rows that follow on the page it stands on.
     #[inline]
     pub(crate) fn ahead_on_page(&mut self) -> Option<Ahead<'_>> {

@@ -152,6 +152,13 @@ impl Page {
         Some((self.key(place), VersionRef { at, row }))
     }
 
+    /// A key by its index.
+    #[inline]
+    pub(crate) fn key_at(&self, index: usize) -> &[u8] {
+        let place = self.places.get(index);
+        place.map_or(&[], |place| self.key(*place))
+    }
+
     /// The newest version of a key between the bounds, if there is one.
     pub(crate) fn find(&self, key: &[u8]) -> Option<Version> {
         let (found, VersionRef { at, row }) = self.get(self.below(key))?;
@@ -254,6 +261,42 @@ impl Gathered {
             row,
         });
         self.places.len() >= PAGE_ROWS_MAX || self.bytes.len() >= PAGE_BYTES_FULL
+    }
+
+    /// What lies between the first and the last key.
+    pub(super) fn range(&self) -> &KeyRange {
+        &self.range
+    }
+
+    /// Takes in the rows of a page that ends where this begins, or begins where this ends. Answers
+    /// whether there was room for them.
+    pub(super) fn join(&mut self, page: &Page) -> bool {
+        if self.places.len() + page.len() > PAGE_ROWS_MAX
+            || self.bytes.len() + page.bytes.len() > PAGE_BYTES_FULL
+        {
+            return false;
+        }
+        if page.upper() == Some(&self.range.lower) {
+            let (bytes, places) = (page.bytes.to_vec(), page.places.to_vec());
+            let bytes = std::mem::replace(&mut self.bytes, bytes);
+            let places = std::mem::replace(&mut self.places, places);
+            self.append(&bytes, &places);
+            self.range.lower = page.lower().clone();
+        } else {
+            self.append(&page.bytes, &page.places);
+            self.range.upper = page.upper().cloned();
+        }
+        true
+    }
+
+    fn append(&mut self, bytes: &[u8], places: &[Place]) {
+        let begin = u32::try_from(self.bytes.len()).unwrap_or(DELETED);
+        self.bytes.extend_from_slice(bytes);
+        self.places.extend(places.iter().map(|place| Place {
+            at: place.at,
+            key: place.key + begin,
+            row: place.row + begin,
+        }));
     }
 
     /// Whether there are enough rows for a page that closes no gap.

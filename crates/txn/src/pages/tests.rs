@@ -98,24 +98,24 @@ fn a_page_holds_rows_and_tombstones() {
 fn a_change_forgets_the_pages_that_hold_its_keys_and_no_others() {
     let all = pages(1 << 20);
     let table = all.of_scanned(TABLE);
-    for (lower, upper) in [("a", "c"), ("c", "e"), ("e", "g")] {
+    for (lower, upper) in [("a", "b"), ("c", "d"), ("e", "g")] {
         all.keep(
             &table,
             table.epoch(),
             gathered(lower, &[lower], Some(upper)),
         );
     }
-    all.changed(&touched(&["d", "z"]));
-    assert_eq!(look(&table, "b"), "a to c");
+    all.changed(&touched(&["c", "z"]));
+    assert_eq!(look(&table, "a"), "a to b");
     assert_eq!(look(&table, "c"), "nothing until e");
     let many: Vec<String> = (0..2000).map(|number| format!("e{number}")).collect();
     all.changed(&touched(
         &many.iter().map(String::as_str).collect::<Vec<_>>(),
     ));
-    assert_eq!(look(&table, "b"), "a to c");
+    assert_eq!(look(&table, "a"), "a to b");
     assert_eq!(look(&table, "e"), "nothing until the end");
     all.changed(&Touched::range(TABLE, KeyRange::all()));
-    assert_eq!(look(&table, "b"), "nothing until the end");
+    assert_eq!(look(&table, "a"), "nothing until the end");
     assert_eq!(all.budget.bytes(), 0);
 }
 
@@ -144,10 +144,37 @@ fn pages_never_overlap() {
     ] {
         all.keep(&table, epoch, gathered(lower, &[], upper));
     }
-    all.keep(&table, epoch, gathered("a", &[], Some("c")));
-    all.keep(&table, epoch, gathered("f", &[], None));
-    let known = ["a", "c", "f"].map(|key| look(&table, key));
-    assert_eq!(known, ["a to c", "c to f", "f to the end"]);
+    all.keep(&table, epoch, gathered("a", &[], Some("b")));
+    all.keep(&table, epoch, gathered("g", &[], None));
+    let known = ["a", "c", "g"].map(|key| look(&table, key));
+    assert_eq!(known, ["a to b", "c to f", "g to the end"]);
+}
+
+#[test]
+fn pages_side_by_side_become_one_until_it_is_full() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    let names: Vec<String> = (0..300).map(|number| format!("{number:03}")).collect();
+    let keep = |from: usize, until: usize| {
+        let keys: Vec<&str> = names[from..until].iter().map(String::as_str).collect();
+        let upper = names.get(until).map(String::as_str);
+        all.keep(&table, table.epoch(), gathered(keys[0], &keys, upper));
+    };
+    keep(0, 100);
+    keep(200, 250);
+    assert_eq!(look(&table, "150"), "nothing until 200");
+    keep(100, 200);
+    assert_eq!(look(&table, "150"), "000 to 250");
+    keep(250, 300);
+    assert_eq!(look(&table, "260"), "250 to the end");
+    assert_eq!(table.pages.read().len(), 2);
+    for name in &names {
+        let found = table.get(name.as_bytes()).flatten().unwrap();
+        let row = format!("row of {name}");
+        assert_eq!(found.row.as_deref(), Some(row.as_bytes()));
+    }
+    all.changed(&touched(&["007"]));
+    assert_eq!(look(&table, "249"), "nothing until 250");
 }
 
 #[test]
@@ -156,7 +183,8 @@ fn pages_keep_to_their_budget_and_those_in_use_stay() {
     let table = all.of_scanned(TABLE);
     let name = |number: usize| format!("{number:04}");
     for number in 0..100 {
-        let (lower, upper) = (name(number), name(number + 1));
+        let lower = name(number);
+        let upper = format!("{lower}+");
         let page = gathered(&lower, &[&lower], Some(&upper));
         all.keep(&table, table.epoch(), page);
         assert!(all.budget.bytes() <= 3000);
@@ -170,6 +198,41 @@ fn pages_keep_to_their_budget_and_those_in_use_stay() {
 }
 
 proptest! {
+    #[test]
+    fn pages_in_any_order_hold_every_row(
+        keys in proptest::collection::btree_set("[a-d]{1,6}", 1..400),
+        cuts in proptest::collection::btree_set(1..400_usize, 0..30),
+        order in any::<u64>(),
+    ) {
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let mut bounds: Vec<usize> = cuts.into_iter().filter(|cut| *cut < keys.len()).collect();
+        bounds.insert(0, 0);
+        let mut pieces: Vec<(usize, usize)> = bounds
+            .iter()
+            .zip(bounds.iter().skip(1).chain([&keys.len()]))
+            .map(|(from, until)| (*from, *until))
+            .collect();
+        pieces.sort_by_key(|(from, _)| (*from as u64 + 1).wrapping_mul(order | 1));
+        let all = pages(1 << 20);
+        let table = all.of_scanned(TABLE);
+        for (from, until) in pieces {
+            let upper = keys.get(until).copied();
+            let piece = gathered(keys[from], &keys[from..until], upper);
+            all.keep(&table, table.epoch(), piece);
+        }
+        for key in &keys {
+            let found = table.get(key.as_bytes()).flatten();
+            let row = found.and_then(|version| version.row);
+            let expected = format!("row of {key}");
+            prop_assert_eq!(row.as_deref(), Some(expected.as_bytes()));
+        }
+        // Where one ends another begins.
+        let pages: Vec<_> = table.pages.read().values().cloned().collect();
+        for (one, next) in pages.iter().zip(pages.iter().skip(1)) {
+            prop_assert_eq!(one.upper(), Some(next.lower()));
+        }
+    }
+
     #[test]
     fn a_search_finds_what_comparing_keys_finds(
         begin: Vec<u8>,
