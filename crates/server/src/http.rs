@@ -12,11 +12,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::extract::Request;
+use axum::handler::HandlerWithoutStateExt;
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use axum::serve::Listener as _;
 use db::Database;
 use tokio::net::TcpListener;
@@ -56,23 +55,35 @@ impl HttpListener {
 
     /// Answers until `stop` comes.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-        let collections = Arc::new(Collections::new(Arc::clone(&self.database)));
-        let nosql = move |request: Request| {
-            let collections = Arc::clone(&collections);
-            async move { web::answer(&collections, request).await }
+        let database = self.database;
+        let collections = Arc::new(Collections::new(Arc::clone(&database)));
+        let answer = move |request: Request| {
+            let (database, collections) = (Arc::clone(&database), Arc::clone(&collections));
+            async move { answer(&database, &collections, request).await }
         };
-        let routes = Router::new()
-            .route("/metrics", get(metrics))
-            .route("/health", get(health))
-            .fallback(nosql)
-            .with_state(self.database);
-        axum::serve(self.places, routes)
+        axum::serve(self.places, answer.into_make_service())
             .with_graceful_shutdown(stop)
             .await
     }
 }
 
-async fn metrics(State(database): State<Arc<Database>>) -> Response {
+async fn answer(database: &Database, collections: &Collections, request: Request) -> Response {
+    let look = match request.uri().path() {
+        "/metrics" => metrics,
+        "/health" => health,
+        _ => return web::answer(collections, request).await,
+    };
+    match *request.method() {
+        Method::GET | Method::HEAD => look(database),
+        _ => (
+            StatusCode::METHOD_NOT_ALLOWED,
+            [(header::ALLOW, "GET,HEAD")],
+        )
+            .into_response(),
+    }
+}
+
+fn metrics(database: &Database) -> Response {
     match database.metrics() {
         Ok(metrics) => {
             let text = exposition::text(&metrics);
@@ -86,7 +97,7 @@ async fn metrics(State(database): State<Arc<Database>>) -> Response {
 }
 
 /// Whether requests can be served: a database with an engine that failed says so.
-async fn health(State(database): State<Arc<Database>>) -> Response {
+fn health(database: &Database) -> Response {
     match database.engines_down().len() {
         0 => (StatusCode::OK, "ok\n").into_response(),
         down => {

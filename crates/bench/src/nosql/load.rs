@@ -12,7 +12,7 @@ use crate::measure::Stopwatch;
 use crate::{Error, Result};
 
 /// Connections at a time.
-pub(crate) const CONNECTIONS: u32 = 16;
+pub(crate) const CONNECTIONS: usize = 16;
 
 /// Items of each sharding key.
 pub(crate) const SORTING_KEYS: u32 = 20;
@@ -46,16 +46,27 @@ fn sorting_key(i: u32) -> String {
     format!("{:08}", 20_180_000 + i)
 }
 
+/// Every request that can be made, made before the clock runs.
+fn requests(peer: &Peer, kind: Kind, scale: Scale) -> Vec<Vec<u8>> {
+    let sorting_keys = match kind {
+        // A scan has ten items from there on.
+        Kind::Scan => SORTING_KEYS - 9,
+        Kind::Put | Kind::Get => SORTING_KEYS,
+    };
+    let keys = (0..scale.sharding_keys)
+        .flat_map(|sharding| (0..sorting_keys).map(move |sorting| (sharding, sorting)));
+    keys.map(|(sharding, sorting)| {
+        peer.request(kind, &sharding_key(sharding), &sorting_key(sorting))
+    })
+    .collect()
+}
+
 /// Puts every item once.
 pub(crate) fn fill(peer: &Peer, scale: Scale) -> Result<()> {
+    let requests = requests(peer, Kind::Put, scale);
     on_all_connections(peer, async |connection, number| {
-        let mine = |sharding: &u32| sharding % CONNECTIONS == number;
-        for sharding in (0..scale.sharding_keys).filter(mine) {
-            for sorting in 0..SORTING_KEYS {
-                let keys = (sharding_key(sharding), sorting_key(sorting));
-                let request = peer.request(Kind::Put, &keys.0, &keys.1);
-                connection.call(&request).await?;
-            }
+        for request in requests.iter().skip(number).step_by(CONNECTIONS) {
+            connection.call(request).await?;
         }
         Ok(0)
     })
@@ -64,26 +75,18 @@ pub(crate) fn fill(peer: &Peer, scale: Scale) -> Result<()> {
 
 /// Sends requests on all connections until the time is over.
 pub(crate) fn run(peer: &Peer, kind: Kind, scale: Scale) -> Result<Done> {
+    let requests = requests(peer, kind, scale);
     let watch = Stopwatch::start();
     let end = Duration::from_secs(scale.seconds);
-    let requests = on_all_connections(peer, async |connection, number| {
-        let mut chance = u64::from(number) + 1;
-        let mut below = |limit: u32| {
+    let done = on_all_connections(peer, async |connection, number| {
+        let mut chance = number + 1;
+        let mut done = 0_u32;
+        while watch.elapsed() < end {
             chance = chance
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            u32::try_from((chance >> 33) % u64::from(limit)).unwrap_or(0)
-        };
-        let mut requests = 0_u32;
-        while watch.elapsed() < end {
-            let sharding = sharding_key(below(scale.sharding_keys));
-            // A scan has ten items from there on.
-            let sorting = sorting_key(below(match kind {
-                Kind::Scan => SORTING_KEYS - 9,
-                _ => SORTING_KEYS,
-            }));
-            let request = peer.request(kind, &sharding, &sorting);
-            let body = connection.call(&request).await?;
+            let request = requests.get((chance >> 33) % requests.len());
+            let body = connection.call(request.map_or(&[], Vec::as_slice)).await?;
             let right = match kind {
                 Kind::Put => true,
                 Kind::Get => has(body, VALUE.as_bytes()),
@@ -93,14 +96,14 @@ pub(crate) fn run(peer: &Peer, kind: Kind, scale: Scale) -> Result<Done> {
                 let body = String::from_utf8_lossy(body);
                 return Err(Error::Wrong(format!("{kind:?}: {body}")));
             }
-            requests += 1;
+            done += 1;
         }
-        Ok(requests)
+        Ok(done)
     })?;
     let took = watch.elapsed();
     Ok(Done {
-        requests,
-        per_second: requests / took.as_secs_f64(),
+        requests: done,
+        per_second: done / took.as_secs_f64(),
     })
 }
 
@@ -114,7 +117,7 @@ fn has(body: &[u8], part: &[u8]) -> bool {
 /// server that it measured.
 fn on_all_connections(
     peer: &Peer,
-    work: impl AsyncFn(&mut Connection, u32) -> Result<u32>,
+    work: impl AsyncFn(&mut Connection, usize) -> Result<u32>,
 ) -> Result<f64> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()

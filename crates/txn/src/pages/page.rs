@@ -126,12 +126,11 @@ impl Page {
         }
         let head = head(key, self.common);
         let start = count_below(&self.heads, head);
-        let alike = self.places.iter().zip(&self.heads).skip(start);
-        let alike = alike.take_while(|(_, one)| **one == head);
-        start
-            + alike
-                .take_while(|(place, _)| self.key(**place) < key)
-                .count()
+        let heads = self.heads.get(start..).unwrap_or_default();
+        // Many are alike where keys go on with the same text.
+        let alike = heads.partition_point(|one| *one == head);
+        let places = self.places.get(start..start + alike).unwrap_or_default();
+        start + places.partition_point(|place| self.key(*place) < key)
     }
 
     /// How many keys it has.

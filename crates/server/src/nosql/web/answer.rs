@@ -98,16 +98,33 @@ pub(super) fn http_date(ns: i64) -> String {
         let at = usize::try_from(at).ok();
         at.and_then(|at| names.get(at).copied()).unwrap_or_default()
     };
-    format!(
-        "{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
-        name(&DAYS, moment.days.rem_euclid(7)),
-        moment.day,
-        name(&MONTHS, moment.month - 1),
-        moment.year,
-        moment.second / 3600,
-        moment.second / 60 % 60,
-        moment.second % 60
-    )
+    let mut date = String::with_capacity("Thu, 01 Jan 1970 00:00:00 GMT".len());
+    date.push_str(name(&DAYS, moment.days.rem_euclid(7)));
+    date.push_str(", ");
+    push_two_digits(&mut date, moment.day);
+    date.push(' ');
+    date.push_str(name(&MONTHS, moment.month - 1));
+    date.push(' ');
+    push_two_digits(&mut date, moment.year / 100);
+    push_two_digits(&mut date, moment.year % 100);
+    for (before, number) in [
+        (' ', moment.second / 3600),
+        (':', moment.second / 60 % 60),
+        (':', moment.second % 60),
+    ] {
+        date.push(before);
+        push_two_digits(&mut date, number);
+    }
+    date.push_str(" GMT");
+    date
+}
+
+/// Formatting is slow for what goes with every answer.
+fn push_two_digits(text: &mut String, number: i64) {
+    for digit in [number / 10, number % 10] {
+        let digit = u32::try_from(digit).ok();
+        text.extend(digit.and_then(|digit| char::from_digit(digit, 10)));
+    }
 }
 
 /// A moment as ISO 8601 writes it, in milliseconds.

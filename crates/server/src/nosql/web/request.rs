@@ -36,8 +36,8 @@ impl Asked {
     pub(super) fn read(head: &Parts) -> Result<Self> {
         let undecodable = || Error::Invalid("the path is not UTF-8 when decoded".to_owned());
         let path = decode(head.uri.path(), false).ok_or_else(undecodable)?;
-        let query = head.uri.query().unwrap_or_default().split('&');
-        let query = query.map(|pair| {
+        let query = head.uri.query().into_iter();
+        let query = query.flat_map(|query| query.split('&')).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             Some((decode(name, true)?, decode(value, true)?))
         });
@@ -114,6 +114,9 @@ pub(super) async fn read_body(body: Body, what: &'static str, limit: usize) -> R
 
 /// Replaces `%xx` by its byte, and in a query `+` by a space.
 fn decode(text: &str, in_query: bool) -> Option<String> {
+    if !text.contains(['%', '+']) {
+        return Some(text.to_owned());
+    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
