@@ -46,6 +46,7 @@ mod admin;
 mod asks;
 mod background;
 mod balance;
+mod collections;
 mod database;
 mod error;
 mod latency;
@@ -73,6 +74,7 @@ pub use session::{
     Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Reply, ReplyRows, Session,
     TransactionState,
 };
+pub use sql::collection;
 pub use sql::{
     Column, Origin, Picked, Prepared, Progress, ResultColumn, RowSink, Schema, Table, list_elements,
 };

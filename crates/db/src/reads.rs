@@ -22,6 +22,10 @@ impl Snapshot {
         Self { view }
     }
 
+    pub(crate) fn reader(&self) -> txn::Reader {
+        self.view.reader()
+    }
+
     /// When it was taken.
     pub fn at(&self) -> Timestamp {
         self.view.at()

@@ -186,6 +186,11 @@ impl Session {
             let prepared = Box::pin(self.prepare_cursor(statement, hints)).await;
             return prepared.map_err(|error| self.failed(error));
         }
+        if let Asks::Call(function) = &statement.kind {
+            let columns = Executor::call_columns(function);
+            let columns = columns.map_err(|error| self.failed(error.into()))?;
+            return Ok(Prepared::plain(statement, Some(columns)));
+        }
         if let Some(prepared) = time::prepare_sleep(&statement) {
             return Ok(prepared);
         }
@@ -337,6 +342,7 @@ impl Session {
             {
                 Box::pin(time::sleep(&time, parameters)).await
             }
+            Asks::Call(function) => Box::pin(self.call(function)).await,
             Asks::Other(statement) if let Some(command) = overlooked(statement) => done(command),
             Asks::Other(statement) if let Some(reply) = self.by_name(statement).await? => Ok(reply),
             _ => self.run_bound(prepared, parameters).await,

@@ -1,6 +1,8 @@
 //! PostgreSQL's codes for our errors, finer than the kinds: clients tell them apart by code. And the
 //! names that programs look for in an error, so that they need not read its text.
 
+use sql::collection::ItemError;
+
 use crate::place::{self, Thing};
 use crate::session::SessionError;
 use crate::{Error, Kind};
@@ -173,9 +175,19 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::OutOfMemory { .. } => "53200",
         sql::Error::Refused { fault, .. } => of_fault(*fault),
         sql::Error::Keys(error) => return of_keys(error),
+        sql::Error::Item(error) => of_item(error),
         sql::Error::Txn(txn::Error::Held { .. }) => "55P03",
         _ => return None,
     })
+}
+
+fn of_item(error: &ItemError) -> &'static str {
+    match error {
+        ItemError::Changing { .. } => "40001",
+        ItemError::Kept { .. } => "428C9",
+        ItemError::Columns | ItemError::NoSchema { .. } => "55000",
+        _ => "22023",
+    }
 }
 
 fn of_fault(fault: sql::Fault) -> &'static str {

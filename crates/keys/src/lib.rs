@@ -14,8 +14,9 @@
 //! ```
 //!
 //! Values that are not part of the key travel in one [`row`]. Items of the NoSQL web API, whose
-//! attributes need no schema, are in [`attribute`], and their names in [`item_name`]. Hashes that
-//! spread keys evenly are in [`digest`] (bit for bit those of YDB) and [`bucket`] (bit for bit that of Iguazio).
+//! attributes need no schema, are in [`attribute`], their names in [`item_name`] and the order of
+//! those in [`item_order`]. Hashes that spread keys evenly are in [`digest`] (bit for bit those of
+//! YDB) and [`bucket`] (bit for bit that of Iguazio).
 //!
 //! Deliberately absent: input and output, clocks, chance, and any notion of a table. A function here
 //! gives the same bytes on every machine and in every year, because those bytes are on disks.
@@ -26,6 +27,7 @@ pub mod declared;
 pub mod digest;
 pub mod error;
 pub mod item_name;
+pub mod item_order;
 pub mod key;
 pub mod path;
 pub mod row;
@@ -37,6 +39,7 @@ pub use declared::Declared;
 pub use digest::hash_values;
 pub use error::{Error, Result};
 pub use item_name::{EvenSharding, ItemName, SLICES, check_item_name};
+pub use item_order::Order;
 pub use key::{
     KEY_BYTES_MAX, KEY_COLUMN_BYTES_WARN, KEY_COLUMNS_MAX, KeyColumn, KeyColumns, append_key_value,
     decode_key, decode_key_prefix, encode_key, prefix_upper_bound, separator,

@@ -13,7 +13,7 @@ use crate::index::IndexTable;
 use crate::{Result, Schema, Table};
 
 /// How many ranges are told one by one.
-const RANGES_SHOWN_MAX: usize = 16;
+pub(crate) const RANGES_SHOWN_MAX: usize = 16;
 
 /// How the rows of one table are found.
 #[derive(Clone, Debug, PartialEq, Eq)]

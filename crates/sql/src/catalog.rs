@@ -4,12 +4,13 @@ mod change;
 mod replace;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, RwLock};
 use txn::{Bytes, Store, TableId, Timestamp};
 
+use crate::collection::{self, Collection, Gate, Gates};
 use crate::index::{IndexTable, Progress};
 use crate::rebucket::Moves;
 use crate::record::{self, Record};
@@ -28,6 +29,8 @@ pub struct Table {
     schema: Schema,
     epoch: u64,
     indexes: Vec<Arc<IndexTable>>,
+    /// What it is a view of, if its rows are items of a collection.
+    collection: Option<Arc<Collection>>,
 }
 
 impl Table {
@@ -53,7 +56,22 @@ impl Table {
             schema,
             epoch,
             indexes,
+            collection: None,
         })
+    }
+
+    /// A collection with these columns. Its rows are read and written as those of the container.
+    pub(crate) fn of_collection(schema: Schema, collection: Collection) -> Result<Self> {
+        let base = &collection.base;
+        let (id, epoch) = (base.id, base.epoch);
+        let mut table = Self::new(id, schema, epoch, None, Timestamp::default())?;
+        table.collection = Some(Arc::new(collection));
+        Ok(table)
+    }
+
+    /// The collection whose items its rows are.
+    pub(crate) fn collection(&self) -> Option<&Arc<Collection>> {
+        self.collection.as_ref()
     }
 
     /// Its indexes, as tables.
@@ -85,12 +103,16 @@ pub struct Catalog {
     changes: Mutex<()>,
     named: RwLock<Named>,
     generation: AtomicU64,
-    /// Whether a table has hidden columns, which concerns the reading of all.
+    /// Whether a table or collection has hidden columns, which concerns the reading of all.
     hidden: AtomicBool,
     /// The indexes that are being built.
     building: Mutex<BTreeMap<TableId, Progress>>,
     /// Rows that are on their way to other buckets.
     pub(crate) moves: Moves,
+    /// Who is in which container.
+    gates: Gates,
+    /// Where collections are looked up.
+    store: OnceLock<Weak<Store>>,
 }
 
 /// What names stand for. A name is a table's or a sequence's, never both.
@@ -143,6 +165,8 @@ impl Catalog {
             hidden: AtomicBool::new(false),
             building: Mutex::default(),
             moves: Moves::default(),
+            gates: Gates::default(),
+            store: OnceLock::new(),
         };
         catalog.show(|_| ());
         Ok(catalog)
@@ -154,6 +178,11 @@ impl Catalog {
         self.generation.load(Ordering::Acquire)
     }
 
+    /// Lets everybody look again at what is remembered of it, because a schema of items changed.
+    pub(crate) fn touch(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// The table called `name`.
     pub fn get(&self, name: &str) -> Result<Arc<Table>> {
         let named = self.named.read();
@@ -162,6 +191,25 @@ impl Catalog {
             nearest: nearest(name, named.tables.keys()).cloned(),
         };
         named.tables.get(name).cloned().ok_or_else(no_such)
+    }
+
+    /// Says where collections are looked up.
+    pub(crate) fn attach(&self, store: &Arc<Store>) {
+        // It is always the same one.
+        let _ = self.store.set(Arc::downgrade(store));
+    }
+
+    /// The table or collection called `name`, whose rows can be read and written.
+    pub(crate) fn relation(&self, name: &str) -> Result<Arc<Table>> {
+        let missing = match self.get(name) {
+            Err(missing @ Error::NoSuchTable { .. }) => missing,
+            found => return found,
+        };
+        let found = match self.store.get().and_then(Weak::upgrade) {
+            Some(store) => collection::find(self, &store, name)?,
+            None => None,
+        };
+        found.map(Arc::new).ok_or(missing)
     }
 
     /// The table called `name`, if there is one.
@@ -224,6 +272,11 @@ impl Catalog {
         self.named.read().sequences.values().cloned().collect()
     }
 
+    /// The gate of a container.
+    pub fn gate(&self, container: &str) -> Arc<Gate> {
+        self.gates.get(container)
+    }
+
     /// Makes a table whose partitions begin at the given keys (besides the first, which has no
     /// bound).
     pub fn create(
@@ -256,7 +309,10 @@ impl Catalog {
         let mut named = self.named.write();
         change(&mut named);
         let mut tables = named.tables.values();
-        let hidden = tables.any(|table| table.schema.has_hidden_columns());
+        let hidden = tables.any(|table| {
+            let container = table.schema.name().starts_with(collection::TABLE_PREFIX);
+            table.schema.has_hidden_columns() || container
+        });
         self.hidden.store(hidden, Ordering::Release);
         self.generation.fetch_add(1, Ordering::AcqRel);
     }

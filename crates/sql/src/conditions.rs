@@ -215,8 +215,13 @@ impl Conditions {
         }
     }
 
+    /// What is asked of a column by itself.
+    pub(crate) fn asked(&self, place: usize) -> &[Condition] {
+        self.columns.get(place).map_or(&[], Vec::as_slice)
+    }
+
     /// The values that a column is bound to by itself.
-    fn own(&self, place: usize) -> Option<Vec<Value>> {
+    pub(crate) fn own(&self, place: usize) -> Option<Vec<Value>> {
         values(self.columns.get(place)?)
     }
 

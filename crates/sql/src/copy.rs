@@ -51,7 +51,12 @@ pub struct CopyTarget {
 impl CopyTarget {
     /// A copy into these columns of a table; none means all, in order.
     pub fn new(executor: &Executor, table: &Name, columns: &[Ident]) -> Result<Self> {
-        let table = executor.catalog().get(&table_name(table)?)?;
+        let table = executor.catalog().relation(&table_name(table)?)?;
+        if table.collection().is_some() {
+            return Err(Error::Unsupported {
+                what: format!("COPY into collection `{}`", table.schema().name()),
+            });
+        }
         let positions = positions(&table, columns)?;
         let columns = described(&table, &positions);
         let mut others = Vec::new();
@@ -197,7 +202,7 @@ pub fn copy_query(executor: &Executor, source: &CopySource) -> Result<ast::Query
         CopySource::Query(query) => return Ok(query.as_ref().clone()),
         CopySource::Table { table, columns } => (table, columns),
     };
-    let found = executor.catalog().get(&table_name(table)?)?;
+    let found = executor.catalog().relation(&table_name(table)?)?;
     let names = described(&found, &positions(&found, columns)?);
     let broken = || Error::Internal {
         what: "our own query does not parse".to_owned(),

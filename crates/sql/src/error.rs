@@ -475,6 +475,9 @@ pub enum Error {
     /// A value that cannot be stored.
     #[error(transparent)]
     Keys(#[from] keys::Error),
+    /// A failure of a collection.
+    #[error(transparent)]
+    Item(#[from] crate::collection::ItemError),
     /// A failure of the transaction.
     #[error(transparent)]
     Txn(#[from] txn::Error),

@@ -126,6 +126,7 @@ impl AnswerRows {
 impl Executor {
     /// Runs statements over these tables.
     pub fn new(store: Arc<Store>, catalog: Arc<Catalog>) -> Self {
+        catalog.attach(&store);
         Self {
             counter: Counter::new(&store, &catalog),
             store,
@@ -222,7 +223,15 @@ impl Executor {
             store: &self.store,
             catalog: &self.catalog,
         };
-        match ddl::define(ground, statement)? {
+        let defined = ddl::define(ground, statement).map_err(|error| match error {
+            Error::NoSuchTable { name, .. } if self.catalog.relation(&name).is_ok() => {
+                Error::Unsupported {
+                    what: format!("changing collection `{name}` as one changes a table"),
+                }
+            }
+            other => other,
+        });
+        match defined? {
             Some(Defined { command, indexes }) => {
                 index::build(ground, indexes).await?;
                 Ok(Answer::Done {

@@ -9,8 +9,10 @@
 
 mod access;
 mod arithmetic;
+mod call;
 mod cast;
 mod catalog;
+pub mod collection;
 mod conditions;
 mod copy;
 mod counted;

@@ -1,11 +1,16 @@
 //! What a name in a statement means.
 //!
 //! A name without quotes means its lower-case spelling, as in PostgreSQL; a name in double quotes or
-//! backticks means itself. The schema `public` may be named and is the only one for tables.
+//! backticks means itself. The schema `public` may be named and is the only one for tables; collections
+//! are in the catalog `v3io`, whose schemas are the containers.
 
 use syntax::{Ident, Name, ast};
 
+use crate::collection::TABLE_PREFIX;
 use crate::{Error, Result};
+
+/// The catalog that collections are in, as in `v3io.users."path/to/table"`.
+pub(crate) const COLLECTIONS: &str = "v3io";
 
 /// The schema that tables are in.
 pub(crate) const PUBLIC: &str = "public";
@@ -37,6 +42,10 @@ fn from_parts(parts: &[String]) -> Result<String> {
     match parts {
         [table] => Ok(table.clone()),
         [schema, table] if schema == PUBLIC => Ok(table.clone()),
+        [catalog, container, path] if catalog == COLLECTIONS => Ok(format!(
+            "{TABLE_PREFIX}{container}/{}",
+            path.trim_matches('/')
+        )),
         other => Err(Error::NoSuchTable {
             name: other.join("."),
             nearest: None,

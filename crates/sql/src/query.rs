@@ -15,6 +15,8 @@
 //! table comes in key order and says so, so ordering by the key needs no sort, and none backwards either
 //! ([`backwards`]).
 //!
+//! Collections of items are read the same way, as far as their names tell ([`items`]).
+//!
 //! DataFusion computes as Arrow does, which wraps and cuts; arithmetic, casts and sums are ours instead
 //! ([`typing`], [`checked`], [`sums`]). Its words for errors become our errors with PostgreSQL's codes
 //! ([`refusals`]).
@@ -29,6 +31,7 @@ mod decode;
 mod explain;
 mod functions;
 mod hidden;
+mod items;
 mod json;
 mod list_parameters;
 mod lists;

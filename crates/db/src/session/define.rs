@@ -2,12 +2,28 @@
 
 use std::sync::Arc;
 
+use sql::Answer;
 use syntax::Statement;
+use syntax::ast::Function;
 
 use super::{Asks, Reply, Session, SessionError};
 use crate::Result;
 
 impl Session {
+    /// Calls a procedure, which is a transaction of its own.
+    pub(super) async fn call(&mut self, function: &Function) -> Result<Reply> {
+        self.end_block().await?;
+        let read_only = self.settings.often().read_only;
+        match &self.transaction {
+            Some(_) => Err(SessionError::Call.into()),
+            None if read_only => Err(SessionError::ReadOnly.into()),
+            None => {
+                let rows = self.executor.call(function).await?;
+                Ok(Answer::Rows(rows).into())
+            }
+        }
+    }
+
     /// Runs a statement that changes tables themselves. `None` if it is to run as one that writes rows.
     pub(super) async fn define(&mut self, statement: &Statement) -> Result<Option<Reply>> {
         self.end_block().await?;

@@ -11,6 +11,8 @@ pub(crate) enum SessionError {
     Definition,
     #[error("the transaction is read only")]
     ReadOnly,
+    #[error("CALL runs outside of transactions: COMMIT first")]
+    Call,
     #[error("DISCARD ALL runs outside of transactions: COMMIT first")]
     Discard,
     #[error("{command} is for transactions: BEGIN first")]
@@ -76,7 +78,7 @@ impl SessionError {
     pub(crate) fn sqlstate(&self) -> &'static str {
         match self {
             Self::Failed => "25P02",
-            Self::Definition | Self::Discard => "25001",
+            Self::Definition | Self::Discard | Self::Call => "25001",
             Self::ReadOnly => "25006",
             Self::NoTransaction { .. } => "25P01",
             Self::NoSavepoint { .. } => "3B001",

@@ -21,17 +21,14 @@
 //! same item come one after another, read it, decide and commit. What was acknowledged is durable.
 //!
 //! Requests hold a container's lock for reading. Only changing the order of a table that has items
-//! holds it for writing: see [`moving`].
+//! holds it for writing: see [`db::collection::moving`].
 
+mod deleting;
 pub mod error;
-pub mod layout;
 mod listing;
 mod marker;
-mod moving;
 mod objects;
-pub mod order;
 pub mod place;
-pub mod record;
 pub mod scan;
 pub mod write;
 
@@ -41,25 +38,25 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use db::collection::{Gate, Layout, TABLE_PREFIX};
 use db::{Database, Direction, Kind, Range, Snapshot, Table, Value};
+use keys::Attribute;
 use parking_lot::RwLock;
 use tokio::sync::OwnedRwLockReadGuard;
 
+pub use db::collection::record::{self, Key, Record, verifier};
+pub use db::collection::{layout, path};
 pub use error::{Error, Result};
 pub use listing::{Entry, Listing, ListingAsk};
 pub use objects::OBJECT_BYTES_MAX;
 pub use place::{Directory, Place};
-pub use record::{Record, verifier};
 pub use scan::{Ask, Page, Scope};
 pub use write::{Mode, Write};
 
-use layout::Layout;
-use record::Key;
-
-/// What the names of containers' tables begin with.
-const TABLE_PREFIX: &str = "v3io/";
+use crate::nosql;
+use crate::nosql::expression::Attributes;
 
 /// Directories and layouts that a container remembers; past that it forgets them all.
 const REMEMBERED_MAX: usize = 10_000;
@@ -77,9 +74,19 @@ pub struct Collections {
 #[derive(Debug)]
 struct Container {
     table_name: String,
-    lock: Arc<tokio::sync::RwLock<()>>,
+    gate: Arc<Gate>,
+    /// How often schemas had changed when the layouts were looked up.
+    changes: AtomicU64,
     layouts: RwLock<HashMap<String, Arc<Layout>>>,
     directories: RwLock<HashSet<String>>,
+}
+
+/// What holds in a directory.
+enum Looked {
+    /// This layout.
+    Here(Arc<Layout>),
+    /// One that its rows do not follow yet, of this directory.
+    Moving(String),
 }
 
 /// A container that a request works in: where rows lie does not change until it is dropped.
@@ -119,7 +126,7 @@ impl Collections {
     /// Removes a container with all that is in it.
     pub async fn remove_container(&self, name: &str) -> Result<()> {
         let container = self.container(name);
-        let _alone = container.lock.write().await;
+        let _alone = container.gate.alone().await;
         self.table(&container)?;
         self.database.drop_table(&container.table_name)?;
         container.forget();
@@ -132,7 +139,7 @@ impl Collections {
         let snapshot = self.database.snapshot();
         for (_, key) in entered.spots(place, buckets) {
             if let Some(row) = snapshot.get(&entered.table, &key.values())? {
-                return Record::from_row(row);
+                return Ok(Record::from_row(row)?);
             }
         }
         Err(Error::NotFound)
@@ -166,16 +173,18 @@ impl Collections {
         table: impl Fn(&Self, &Container) -> Result<Arc<Table>>,
     ) -> Result<Entered> {
         loop {
-            let guard = Arc::clone(&container.lock).read_owned().await;
+            let guard = container.gate.beside().await;
+            container.follow_changes();
             let table = table(self, &container)?;
             let known = container.layouts.read().get(path).cloned();
             let layout = match known {
                 Some(layout) => layout,
                 None => match self.look_up_layout(&container, &table, path)? {
-                    moving::Found::Here(layout) => layout,
-                    moving::Found::Moving(root) => {
+                    Looked::Here(layout) => layout,
+                    Looked::Moving(root) => {
                         drop(guard);
-                        self.finish_moving(&container, &root).await?;
+                        let name = container.name();
+                        self.database.finish_moving_items(name, &root).await?;
                         continue;
                     }
                 },
@@ -193,7 +202,8 @@ impl Collections {
         if let Some(container) = self.containers.read().get(name) {
             return Arc::clone(container);
         }
-        let container = Arc::new(Container::new(name));
+        let gate = self.database.container_gate(name);
+        let container = Arc::new(Container::new(name, gate));
         // What is not there is not worth remembering: anybody can ask for anything.
         if self.table(&container).is_err() {
             return container;
@@ -204,10 +214,12 @@ impl Collections {
 
     fn table(&self, container: &Container) -> Result<Arc<Table>> {
         let table = self.database.table(&container.table_name);
-        table.map_err(|error| match error.kind() {
+        let table = table.map_err(|error| match error.kind() {
             Kind::NotFound => Error::NotFound,
             _ => error.into(),
-        })
+        })?;
+        record::check_columns(table.schema())?;
+        Ok(table)
     }
 
     fn table_to_write(&self, container: &Container) -> Result<Arc<Table>> {
@@ -215,13 +227,47 @@ impl Collections {
             Err(Error::NotFound) => {}
             found => return found,
         }
-        let name = container.table_name.strip_prefix(TABLE_PREFIX);
-        place::check_container_name(name.unwrap_or_default())?;
-        let schema = record::schema(&container.table_name)?;
+        place::check_container_name(container.name())?;
+        let schema = record::schema(&container.table_name).map_err(db::Error::from)?;
         match self.database.create_table(schema, &[]) {
             Err(error) if error.kind() != Kind::Exists => Err(error.into()),
             _ => self.table(container),
         }
+    }
+
+    /// Looks up the layout of a directory and remembers it.
+    fn look_up_layout(
+        &self,
+        container: &Container,
+        table: &Arc<Table>,
+        path: &str,
+    ) -> Result<Looked> {
+        // Held all the while, so that what is remembered is not older than the last change.
+        let mut layouts = container.layouts.write();
+        let snapshot = self.database.snapshot();
+        let found = self.database.item_layout(&snapshot, table, path)?;
+        if let Some(root) = found.moving {
+            return Ok(Looked::Moving(root));
+        }
+        let layout = Arc::new(found.layout);
+        if layouts.len() >= REMEMBERED_MAX {
+            layouts.clear();
+        }
+        layouts.insert(path.to_owned(), Arc::clone(&layout));
+        Ok(Looked::Here(layout))
+    }
+
+    /// Puts the schema of a directory, or deletes it; when it was changed.
+    async fn set_schema(&self, place: &Place, schema: Option<Vec<u8>>) -> Result<i64> {
+        // Whoever puts a schema makes the container, and whoever deletes one finds it.
+        let entered = match schema {
+            Some(_) => self.enter_to_write(&place.directory).await?,
+            None => self.enter(&place.directory).await?,
+        };
+        drop(entered);
+        let Directory { container, path } = &place.directory;
+        let changed = self.database.set_item_schema(container, path, schema);
+        changed.await?.ok_or(Error::NotFound)
     }
 
     /// A moment for a change: now, and after every moment that was given before.
@@ -238,12 +284,27 @@ impl Collections {
 }
 
 impl Container {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, gate: Arc<Gate>) -> Self {
         Self {
             table_name: format!("{TABLE_PREFIX}{name}"),
-            lock: Arc::default(),
+            changes: AtomicU64::new(gate.changes()),
+            gate,
             layouts: RwLock::default(),
             directories: RwLock::default(),
+        }
+    }
+
+    fn name(&self) -> &str {
+        let name = self.table_name.strip_prefix(TABLE_PREFIX);
+        name.unwrap_or_default()
+    }
+
+    /// Forgets layouts from before a schema changed, whoever changed it.
+    fn follow_changes(&self) {
+        let changes = self.gate.changes();
+        if self.changes.load(Ordering::Acquire) != changes {
+            self.layouts.write().clear();
+            self.changes.store(changes, Ordering::Release);
         }
     }
 
@@ -271,9 +332,16 @@ impl Entered {
     }
 }
 
+/// The attributes that the server keeps, and no others.
+impl Attributes for Record {
+    fn attribute(&self, name: &str) -> nosql::Result<Option<Attribute>> {
+        Ok(self.system_attribute(name))
+    }
+}
+
 /// All rows of a directory and of those below it.
 fn range_below(path: &str) -> Range {
-    match place::above(path) {
+    match path::above(path) {
         Some(above) => {
             Range::from(&[Value::Utf8(path.into())]).before(&[Value::Utf8(above.into())])
         }

@@ -8,9 +8,9 @@ use serde_json::json;
 use crate::client::Client;
 use crate::process::Server;
 
-const CLIENTS: usize = 8;
-const COUNTERS: usize = 16;
-const KILL_AFTER: usize = 2_000;
+const CLIENTS: usize = 32;
+const COUNTERS: usize = 64;
+const KILL_AFTER: usize = 10_000;
 
 /// What one client was told about one counter.
 #[derive(Clone, Copy, Default)]

@@ -11,3 +11,4 @@ mod process;
 mod refusals;
 mod scans;
 mod seed;
+mod sql;

@@ -159,3 +159,33 @@ fn a_schema_is_an_object_and_an_item_of_its_table() {
     let others = json!({"FilterExpression": "__name != '.#schema'"});
     assert_eq!(client.names("/users/t/", &others), ["a"]);
 }
+
+#[test]
+fn whoever_writes_while_a_directory_is_deleted_is_found_again() {
+    let (mut client, server, _data) = start();
+    let schema = br#"{"key": "k", "sortingKey": "n", "fields": [{"name": "n", "type": "long"}]}"#;
+    for round in 0..5 {
+        client
+            .send("PUT", "/users/t/sub/.%23schema", &[], schema)
+            .done();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let mut client = Client::connect(&server);
+                scope.spawn(move || {
+                    for n in 0..60 {
+                        let path = format!("/users/t/sub/r{round}w{writer}.{n}");
+                        client.call("PutItem", &path, &json!({"Item": {}})).done();
+                    }
+                });
+            }
+            let deleted = client.send("DELETE", "/users/t/", &[], b"");
+            assert_eq!(deleted.status, 204);
+        });
+        // What is listed lies where its name says.
+        for name in client.names("/users/t/sub/", &json!({})) {
+            let path = format!("/users/t/sub/{}", name.replace('#', "%23"));
+            let found = client.call("GetItem", &path, &json!({}));
+            assert_eq!(found.status, 200, "{name} is listed and not found");
+        }
+    }
+}

@@ -49,7 +49,9 @@ GetItems   /users/t/ {"Segment": 0, "TotalSegment": 1025} => 1 to 1024
 GetItems   /users/t/ {"SortKeyRangeStart": "a"} => need a `ShardingKey`
 GetItems   /users/t/ {"ShardingKey": "a.b"} => has no period
 GetItems   /users/t/ {"ShardingKey": "a", "Segment": 0, "TotalSegment": 2} => has no segments
-GetItems   /users/t/ {"TableName": "/*"} => `TableName` names one table
+GetItems   /users/t/ {"TableName": "a*"} => `TableName` names one table
+GetItems   /users/t/ {"TableName": "/*", "ShardingKey": "a"} => `ShardingKey` is one of one table
+PutItem    /users/t/ {"TableName": "/*", "Item": {}, "Key": {"a": {"S": "b"}}} => names one table
 "#;
 
 #[test]
@@ -67,7 +69,7 @@ fn bad_requests_are_told_what_is_wrong() {
         refused(&answer, 400, reason);
         lines += 1;
     }
-    assert_eq!(lines, 36);
+    assert_eq!(lines, 38);
     let got = client.call("GetItem", "/users/t/k", &json!({}));
     assert_eq!(got.json(), item);
 }

@@ -207,3 +207,20 @@ fn sorting_keys_of_a_schema_are_numbers_and_times() {
         assert_eq!(client.names(&part, &json!({"ShardingKey": "k"})), names);
     }
 }
+
+#[test]
+fn pages_of_all_tables_below_follow_each_other() {
+    let (mut client, _server, _data) = start();
+    for table in ["a", "a/b", "c/year=2018"] {
+        fill(&mut client, &format!("/users/{table}/"), 5, 4);
+    }
+    let whole = client.names("/users/", &json!({"TableName": "/*", "Limit": 7}));
+    assert_eq!(whole.len(), 60);
+    let below = client.names("/users/a/", &json!({"TableName": "*", "Limit": 3}));
+    assert_eq!(below.len(), 40);
+    let page = client.call("GetItems", "/users/a/", &json!({}));
+    let verifier = page.header("x-v3io-transaction-verifier").unwrap();
+    assert!(verifier.starts_with("__mtime_secs=="), "{verifier}");
+    let made = client.call("GetItems", "/users/a/", &json!({"Limit": 1}));
+    assert_eq!(made.header("x-v3io-transaction-verifier"), Some(verifier));
+}

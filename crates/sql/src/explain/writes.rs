@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use keys::{Value, format_key};
 use syntax::Mode;
-use txn::{KeyRange, PartitionId, Reader};
+use txn::{Bytes, KeyRange, PartitionId, Reader};
 
 use super::tree::{Commit, Fact, Node};
 use crate::access::{self, Access, Target};
@@ -87,12 +87,14 @@ pub(super) fn insert(
     reads.iter().for_each(|access| footprint.read(access));
     let rows = plan.known_rows(given)?;
     let mut keys = Vec::new();
+    let mut shown = Vec::new();
     let mut unknown = rows.is_none();
     for row in rows.iter().flatten() {
-        let value = |position: &usize| row.get(*position).cloned().flatten();
-        let key: Option<Vec<Value>> = schema.key_positions().iter().map(value).collect();
-        match key {
-            Some(key) => keys.push(schema.encode_key(&key)?),
+        match key_of(table, row)? {
+            Some((key, called)) => {
+                keys.push(key);
+                shown.push(called);
+            }
             None => unknown = true,
         }
     }
@@ -100,8 +102,12 @@ pub(super) fn insert(
         node.add("Rows", Fact::Number(rows.len() as u64));
     }
     if !keys.is_empty() {
-        let shown = keys.iter().take(KEYS_SHOWN_MAX).map(|key| format_key(key));
-        node.add("Keys", Fact::Keys(shown.collect(), keys.len()));
+        shown.truncate(KEYS_SHOWN_MAX);
+        node.add("Keys", Fact::Keys(shown, keys.len()));
+    }
+    if let Some(items) = table.collection() {
+        let schema = items.schema_range()?;
+        footprint.surely(access::touched(reader, table.id(), &[schema])?);
     }
     let ranges: Vec<KeyRange> = keys.iter().map(|key| KeyRange::point(key)).collect();
     let written = access::touched(reader, table.id(), &ranges)?;
@@ -129,6 +135,22 @@ pub(super) fn insert(
     indexes(&mut node, table, |_| true);
     node.add("Commit", footprint.commit());
     Ok(node)
+}
+
+/// The key of a row and what it is called, as far as its values are known.
+fn key_of(table: &Table, row: &[Option<Value>]) -> Result<Option<(Bytes, String)>> {
+    if let Some(items) = table.collection() {
+        return Ok(items.known_key(table.schema(), row));
+    }
+    let schema = table.schema();
+    let value = |position: &usize| row.get(*position).cloned().flatten();
+    let key: Option<Vec<Value>> = schema.key_positions().iter().map(value).collect();
+    let Some(key) = key else {
+        return Ok(None);
+    };
+    let key = schema.encode_key(&key)?;
+    let called = format_key(&key);
+    Ok(Some((key, called)))
 }
 
 /// The partitions of an index that rows touch. Entries are surely written for `fresh` rows; otherwise
@@ -180,11 +202,18 @@ pub(super) fn change(
         let columns = columns.filter_map(|position| schema.columns().get(*position));
         let names: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
         node.say("Set", names.join(", "));
-        let moved = |position: &usize| schema.key_positions().contains(position);
+        let moved = |position: &usize| match table.collection() {
+            Some(items) => items.places(*position),
+            None => schema.key_positions().contains(position),
+        };
         if assigned.iter().any(moved) {
             node.say("Moves Rows", "the primary key is set");
             footprint.maybe(Target::table(table).partitions(reader)?);
         }
+    }
+    if let Some(items) = table.collection() {
+        let schema = items.schema_range()?;
+        footprint.surely(access::touched(reader, table.id(), &[schema])?);
     }
     if by_index(plan, reads) {
         footprint.somewhere(Target::table(table).partitions(reader)?);

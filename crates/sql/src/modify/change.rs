@@ -130,7 +130,9 @@ impl ChangePlan {
                 default: is_default(&assignment.value),
             });
         }
-        let ours = parts.others.is_empty() && assigned.iter().all(|one| one.value.is_some());
+        let ours = table.collection().is_none()
+            && parts.others.is_empty()
+            && assigned.iter().all(|one| one.value.is_some());
         let path = match ours {
             true => Path::choose(&table, parts.selection, &mut scope, None, None)?,
             false => None,
@@ -211,7 +213,7 @@ impl ChangePlan {
                 Some(new) => {
                     executor.warn_of_row(self.table.schema(), &new);
                     replace_row(transaction, &self.table, Some(&old), &new)?;
-                    answer.add(&new, given)?;
+                    answer.add_written(transaction, &self.table, &new, given)?;
                 }
                 None => {
                     delete_row(transaction, &self.table, &old)?;
@@ -301,6 +303,9 @@ impl ChangePlan {
             let assigned = assigned.iter().map(|one| one.position);
             schema.generate(&mut new, &assigned.collect::<Vec<_>>())?;
         }
+        if let Some(items) = self.table.collection() {
+            items.place(schema, &mut new, Some(old))?;
+        }
         Ok(Some(new))
     }
 }
@@ -356,7 +361,7 @@ fn target(catalog: &Catalog, from: &ast::TableWithJoins) -> Result<(Arc<Table>, 
     match &from.relation {
         ast::TableFactor::Table { name, alias, .. } if from.joins.is_empty() => {
             let alias = alias.as_ref().map(|alias| tree_name(&alias.name));
-            Ok((catalog.get(&tree_table_name(name)?)?, alias))
+            Ok((catalog.relation(&tree_table_name(name)?)?, alias))
         }
         _ => Err(unsupported("a statement that changes a join")),
     }

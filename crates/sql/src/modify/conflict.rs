@@ -167,6 +167,12 @@ fn over(table: &Table, names: &[ast::Ident]) -> Result<(bool, Vec<Arc<IndexTable
     for name in &names {
         positions.push(schema.column_position(name)?);
     }
+    if table
+        .collection()
+        .is_some_and(|items| items.is_key(&positions))
+    {
+        return Ok((true, Vec::new()));
+    }
     let key = schema.key_positions();
     let follows = |one: &usize| {
         let generated = schema.generated_at(*one);

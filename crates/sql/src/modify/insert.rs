@@ -68,7 +68,7 @@ impl InsertPlan {
         insert: &Insert,
         hints: &[Option<Type>],
     ) -> Result<(Self, Vec<Option<Type>>)> {
-        let table = catalog.get(&table_name(&insert.table)?)?;
+        let table = catalog.relation(&table_name(&insert.table)?)?;
         let schema = table.schema();
         let positions = positions(schema, insert)?;
         check_identity(schema, &positions, insert)?;
@@ -185,6 +185,7 @@ impl InsertPlan {
         let indexed = !self.table.indexes().is_empty() || self.table.schema().moves();
         match self.mode {
             Mode::Insert | Mode::UpdateOn => true,
+            Mode::Upsert if self.table.collection().is_some() => true,
             Mode::Upsert => indexed || !whole && self.blind.is_none(),
             Mode::Replace | Mode::DeleteOn => indexed,
         }
@@ -261,6 +262,12 @@ impl InsertPlan {
     /// Waits for those who are writing the same keys, or the same values in unique indexes, in an order
     /// that is the same for everybody.
     async fn claim(&self, transaction: &mut Transaction, rows: &[NewRow]) -> Result<()> {
+        if let Some(items) = self.table.collection() {
+            for NewRow { row, .. } in rows {
+                items.claim(transaction, row).await?;
+            }
+            return Ok(());
+        }
         let schema = self.table.schema();
         let (mut keys, mut entries) = (BTreeSet::new(), BTreeSet::new());
         for NewRow { row, .. } in rows {
@@ -295,6 +302,9 @@ impl InsertPlan {
         schema.fit(&mut row)?;
         if !schema.generated().is_empty() {
             self.generate(&mut row, &values)?;
+        }
+        if let Some(items) = self.table.collection() {
+            items.place(schema, &mut row, None)?;
         }
         Ok(NewRow { given: values, row })
     }
@@ -368,7 +378,7 @@ impl InsertPlan {
             _ => {}
         }
         replace_row(transaction, &self.table, old.as_deref(), &row)?;
-        answer.add(&row, given)
+        answer.add_written(transaction, &self.table, &row, given)
     }
 
     /// Writes a row where none is; ON CONFLICT says what happens otherwise.
@@ -395,7 +405,7 @@ impl InsertPlan {
         } else {
             insert_row(transaction, table, &row)?;
         }
-        answer.add(&row, given)
+        answer.add_written(transaction, table, &row, given)
     }
 }
 

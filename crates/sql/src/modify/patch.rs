@@ -93,7 +93,8 @@ impl Blind {
         let filled = unsaid.all(|(position, column)| {
             said(&position) || !column.not_null || column.default.is_some()
         });
-        if !filled || mixed || all || schema.moves() || !table.indexes().is_empty() {
+        let kept = table.collection().is_some() || !table.indexes().is_empty();
+        if !filled || mixed || all || schema.moves() || kept {
             return Ok(None);
         }
         let slots = &schema.parts().slots;

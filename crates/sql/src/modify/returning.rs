@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use keys::{Declared, Type, Value};
 use syntax::ast;
+use txn::Transaction;
 
+use super::find_row;
 use crate::execute::{Answer, AnswerRows};
 use crate::names::tree_name;
 use crate::query::{ResultColumn, title};
@@ -127,6 +129,21 @@ impl<'p> Written<'p> {
             self.rows.push(values.collect::<Result<_>>()?);
         }
         Ok(())
+    }
+
+    /// The same of a row that was just put into a table, which may know more of it by then.
+    pub(super) fn add_written(
+        &mut self,
+        transaction: &Transaction,
+        table: &Table,
+        row: &[Value],
+        given: Given<'_>,
+    ) -> Result<()> {
+        let found = match (table.collection(), self.returning) {
+            (Some(_), Some(_)) => find_row(transaction, table, row)?,
+            _ => None,
+        };
+        self.add(found.as_deref().unwrap_or(row), given)
     }
 
     pub(super) fn finish(self) -> Answer {

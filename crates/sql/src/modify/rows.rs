@@ -7,6 +7,9 @@ use crate::{Error, Result, Table, index};
 
 /// Puts a row where none may be; an error if there is one.
 pub fn insert_row(transaction: &mut Transaction, table: &Table, row: &[Value]) -> Result<()> {
+    if let Some(items) = table.collection() {
+        return items.insert(table.schema(), transaction, row);
+    }
     let (key, bytes) = table.schema().encode(row)?;
     check_free(transaction, table, &key, row)?;
     index::maintain(transaction, table, None, Some(row))?;
@@ -52,6 +55,9 @@ pub fn replace_row(
     old: Option<&[Value]>,
     new: &[Value],
 ) -> Result<()> {
+    if let Some(items) = table.collection() {
+        return items.replace(table.schema(), transaction, old, new);
+    }
     let schema = table.schema();
     let (key, bytes) = schema.encode(new)?;
     if let Some(old) = old
@@ -68,6 +74,9 @@ pub fn replace_row(
 
 /// Deletes a row.
 pub fn delete_row(transaction: &mut Transaction, table: &Table, old: &[Value]) -> Result<()> {
+    if let Some(items) = table.collection() {
+        return items.delete(transaction, old);
+    }
     let schema = table.schema();
     index::maintain(transaction, table, Some(old), None)?;
     transaction.delete(table.id(), schema.encode_key(&schema.key_of(old))?)?;
@@ -80,6 +89,9 @@ pub fn find_row(
     table: &Table,
     row: &[Value],
 ) -> Result<Option<Vec<Value>>> {
+    if let Some(items) = table.collection() {
+        return items.find(table.schema(), transaction, row);
+    }
     let schema = table.schema();
     let key = schema.encode_key(&schema.key_of(row))?;
     if let Some(bytes) = transaction.get(table.id(), &key)? {

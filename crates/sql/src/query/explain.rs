@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use txn::Reader;
 
+use super::items::ItemsExec;
 use super::scan::ScanExec;
 use crate::Result;
 use crate::access::Access;
@@ -55,7 +56,10 @@ pub(crate) fn tree(
     let (name, details) = line.split_once(": ").unwrap_or((line, ""));
     let access = match plan.downcast_ref::<ScanExec>() {
         Some(scan) => Some((scan.access(reader, bound)?, scan.reads())),
-        None => None,
+        None => {
+            let items = plan.downcast_ref::<ItemsExec>();
+            items.map(|items| (items.access(), items.reads()))
+        }
     };
     let effort = plan.metrics().and_then(|metrics| {
         Some(Effort {

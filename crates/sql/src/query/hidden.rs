@@ -1,10 +1,11 @@
 //! `*` without hidden columns.
 //!
 //! A table that was made without a primary key has a hidden one. It can be named like any column, but
-//! `*` does not stand for it. DataFusion knows no such columns, so where a SELECT has a `*`, such a
-//! table becomes a subquery of the others:
+//! `*` does not stand for it. DataFusion knows no such columns, so where a SELECT has a `*`, the others
+//! are written out, or such a table becomes a subquery of the others:
 //!
 //! ```text
+//!   SELECT *, key FROM h            →   SELECT x, y, key FROM h
 //!   SELECT * FROM h AS a JOIN t …   →   SELECT * FROM (SELECT x, y FROM h) AS a JOIN t …
 //! ```
 
@@ -37,7 +38,7 @@ impl VisitorMut for Hider<'_> {
                 ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..)
             )
         };
-        if select.projection.iter().any(is_star) {
+        if select.projection.iter().any(is_star) && !self.expand(select) {
             for from in &mut select.from {
                 self.hide_in(&mut from.relation);
                 for join in &mut from.joins {
@@ -50,6 +51,41 @@ impl VisitorMut for Hider<'_> {
 }
 
 impl Hider<'_> {
+    /// Writes the columns out that each `*` stands for, if all are of one table: then the others can
+    /// still be named beside it. Whether that was possible.
+    fn expand(&self, select: &mut ast::Select) -> bool {
+        let [from] = select.from.as_slice() else {
+            return false;
+        };
+        let ast::TableFactor::Table { name, .. } = &from.relation else {
+            return false;
+        };
+        let plain = ast::WildcardAdditionalOptions::default();
+        let written = |item: &ast::SelectItem| match item {
+            ast::SelectItem::Wildcard(options) | ast::SelectItem::QualifiedWildcard(_, options) => {
+                *options == plain
+            }
+            _ => true,
+        };
+        if !from.joins.is_empty() || !select.projection.iter().all(written) {
+            return false;
+        }
+        let Ok(table) = tree_table_name(name).and_then(|name| self.catalog.relation(&name)) else {
+            return false;
+        };
+        if table.schema().has_hidden_columns() {
+            let items = std::mem::take(&mut select.projection).into_iter();
+            let expanded = items.flat_map(|item| match item {
+                ast::SelectItem::Wildcard(_) | ast::SelectItem::QualifiedWildcard(..) => {
+                    visible_items(table.schema())
+                }
+                other => vec![other],
+            });
+            select.projection = expanded.collect();
+        }
+        true
+    }
+
     fn hide_in(&self, factor: &mut ast::TableFactor) {
         if let ast::TableFactor::NestedJoin {
             table_with_joins, ..
@@ -64,7 +100,7 @@ impl Hider<'_> {
         let ast::TableFactor::Table { name, alias, .. } = factor else {
             return;
         };
-        let Ok(table) = tree_table_name(name).and_then(|name| self.catalog.get(&name)) else {
+        let Ok(table) = tree_table_name(name).and_then(|name| self.catalog.relation(&name)) else {
             return;
         };
         if !table.schema().has_hidden_columns() {
@@ -100,11 +136,7 @@ fn visible_columns(schema: &Schema, factor: &ast::TableFactor) -> Option<ast::Qu
     if let ast::TableFactor::Table { alias, .. } = &mut factor {
         *alias = None;
     }
-    let columns = schema.visible().filter_map(|at| schema.columns().get(at));
-    let items: Vec<_> = columns
-        .map(|column| ast::Ident::with_quote('"', column.name.clone()))
-        .map(|name| ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(name)))
-        .collect();
+    let items = visible_items(schema);
     let parsed = syntax::parse("SELECT 1 FROM t").ok()?;
     let Some(syntax::Kind::Query(query)) = parsed.into_iter().next().map(|one| one.kind) else {
         return None;
@@ -116,4 +148,13 @@ fn visible_columns(schema: &Schema, factor: &ast::TableFactor) -> Option<ast::Qu
     select.projection = items;
     select.from.first_mut()?.relation = factor;
     Some(query)
+}
+
+/// The columns that `*` stands for.
+fn visible_items(schema: &Schema) -> Vec<ast::SelectItem> {
+    let columns = schema.visible().filter_map(|at| schema.columns().get(at));
+    let names = columns.map(|column| ast::Ident::with_quote('"', column.name.clone()));
+    names
+        .map(|name| ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(name)))
+        .collect()
 }

@@ -126,8 +126,8 @@ pub(crate) struct Batches {
 
 /// What a stream counts while it reads.
 pub(crate) struct Effort {
-    rows: Count,
-    time: Time,
+    pub(super) rows: Count,
+    pub(super) time: Time,
 }
 
 impl Effort {

@@ -236,6 +236,10 @@ impl Inner {
     async fn copy_with(&self, reader: &Reader, values: &Values) -> Result<Copy> {
         let state = self.queries.state(&self.catalog, reader);
         let plan = queries::logical(&state, &self.query, &self.hints).await?;
+        // A collection has a column more when a partition of another kind comes.
+        if plan.schema().fields().len() != self.columns.len() {
+            return Err(Error::Changed);
+        }
         let plan = rewrite::with_values(plan, values).map_err(ours)?;
         let counters = Counters::default();
         let plan = counting::bound(plan, &counters).map_err(ours)?;

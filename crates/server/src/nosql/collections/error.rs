@@ -1,5 +1,7 @@
 //! What can be wrong with a request to collections.
 
+use db::collection::ItemError;
+
 use crate::nosql;
 
 /// The result of every fallible function of this module.
@@ -35,7 +37,7 @@ pub enum Error {
     #[error("others changed the item each time: try again")]
     Busy,
     /// The table of a container was changed by other means and its rows are no items any more.
-    #[error("the table of the container has other columns than items need")]
+    #[error("the table of the container has other columns than items need: bring them back")]
     Columns,
     /// The database refused.
     #[error(transparent)]
@@ -46,6 +48,16 @@ impl Error {
     /// Whether the same transaction may succeed when it runs again.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Database(error) if error.kind() == db::Kind::Conflict)
+    }
+}
+
+impl From<ItemError> for Error {
+    fn from(error: ItemError) -> Self {
+        match error {
+            ItemError::Keys(error) => error.into(),
+            ItemError::Columns => Self::Columns,
+            other => Self::Invalid(other.to_string()),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use db::{Direction, Range, Snapshot, Table, Value};
 use super::error::{Error, Result};
 use super::marker::Marker;
 use super::record::{Record, sharding_prefix, sorting_value};
-use super::{Collections, Directory, has_rows, place};
+use super::{Collections, Directory, has_rows, path};
 
 /// Entries of one listing.
 const ENTRIES_MAX: usize = 1000;
@@ -133,9 +133,9 @@ impl Search<'_> {
             from = format!("{}{}", self.path, self.beginning);
         }
         if let Some(after) = after {
-            from = place::above(&after.sharding).unwrap_or(from);
+            from = path::above(&after.sharding).unwrap_or(from);
         }
-        let end = place::above(self.path);
+        let end = path::above(self.path);
         loop {
             let mut range = Range::from(&[Value::Utf8(from.as_str().into())]);
             if let Some(end) = &end {
@@ -156,7 +156,7 @@ impl Search<'_> {
                 return Ok(());
             }
             let directory = format!("{}{segment}/", self.path);
-            from = place::above(&directory).unwrap_or_default();
+            from = path::above(&directory).unwrap_or_default();
             if listing.directories.len() == self.limit {
                 listing.marker = Some(self.after_directory(listing));
                 return Ok(());

@@ -91,19 +91,6 @@ impl Place {
     }
 }
 
-/// The directory above, and the last part of the path; nothing is above the root.
-pub(super) fn parent(path: &str) -> Option<(&str, &str)> {
-    let bare = path.strip_suffix('/')?;
-    let split = bare.rfind('/').map_or(0, |slash| slash + 1);
-    bare.split_at_checked(split)
-}
-
-/// The least path that is above every path below this one.
-pub(super) fn above(path: &str) -> Option<String> {
-    // '0' is the character after '/'.
-    path.strip_suffix('/').map(|bare| format!("{bare}0"))
-}
-
 /// Whether a container can have this name, and the reason if not.
 pub(super) fn check_container_name(name: &str) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -155,15 +142,6 @@ mod tests {
         assert!(Directory::parse(&deep).is_err());
         let table = Directory::parse("/users/").unwrap();
         assert_eq!(table.below("/a/b").unwrap().path, "a/b/");
-    }
-
-    #[test]
-    fn parents_and_bounds_of_directories() {
-        assert_eq!(parent(""), None);
-        assert_eq!(parent("a/"), Some(("", "a")));
-        assert_eq!(parent("a/year=2018/"), Some(("a/", "year=2018")));
-        assert_eq!(above("a/b/").as_deref(), Some("a/b0"));
-        assert_eq!(above(""), None);
     }
 
     #[test]

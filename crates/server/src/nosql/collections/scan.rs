@@ -5,6 +5,8 @@
 //!   Segment 1 of 4      a quarter of them              ├───────┤
 //!   Sharding johnd      one range                  ├┤
 //!     distributed       one range a bucket      ├┤  ├┤    ├┤  ├┤   merged by sorting key
+//!   Below               this directory and     ├────────┼─────────┼────────── … ┤
+//!                       all below it
 //! ```
 //!
 //! A page ends when it has enough items or bytes, or when enough rows were looked at and there is at
@@ -15,13 +17,14 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use db::{Direction, Range, Rows, Snapshot, Table, Value};
-use keys::{EvenSharding, SLICES};
+use keys::item_name::slice;
+use keys::{Attribute, EvenSharding, SLICES};
 
 use super::error::{Error, Result};
 use super::layout::Layout;
 use super::marker::Marker;
 use super::record::{Record, sharding_prefix, sorting_value};
-use super::{Collections, Directory, has_rows};
+use super::{Collections, Directory, Key, has_rows, path, range_below};
 use crate::nosql::expression::Condition;
 
 /// Items of the longest page.
@@ -35,6 +38,9 @@ const PAGE_ROWS_MAX: usize = 50_000;
 
 /// Rows that are looked at before others have a turn.
 const TURN_ROWS: usize = 256;
+
+/// What a partition is called that has no value.
+const NULL_PARTITION: &str = "null";
 
 /// Segments that one scan can have.
 pub const SEGMENTS_MAX: u16 = SLICES;
@@ -55,6 +61,9 @@ pub enum Scope {
         /// The first sorting key that is not asked for any more.
         end: Option<String>,
     },
+    /// All of the directory and of those below it, or one part of so many of each. What partitions
+    /// stand for is then among the attributes of their items.
+    Below(Option<(u16, u16)>),
 }
 
 /// What a page should hold.
@@ -79,6 +88,8 @@ pub struct Page {
     pub records: Vec<Record>,
     /// Where the next page begins; nothing if this is the last one.
     pub marker: Option<String>,
+    /// When the directory was made, if that is known.
+    pub directory_ns: Option<i64>,
 }
 
 /// The rows of one range, with those of a page before left out.
@@ -113,10 +124,8 @@ impl Collections {
             if looked_at % TURN_ROWS == 0 {
                 tokio::task::yield_now().await;
             }
-            last = Some(Marker {
-                sharding: record.key.sharding.clone(),
-                sorting: record.key.sorting.clone(),
-            });
+            last = Some(ask.scope.marker(&record.key));
+            let record = ask.scope.shown(record)?;
             if ask.admits(&record)? {
                 bytes += record.attributes.len() + record.name.len() + record.size();
                 records.push(record);
@@ -132,16 +141,20 @@ impl Collections {
             exists.then_some(()).ok_or(Error::NotFound)?;
         }
         let last = last.filter(|_| !ended);
+        let own = Key::of_directory(&directory.path).values();
+        let own = snapshot.get(&entered.table, &own)?;
+        let own = own.map(Record::from_row).transpose()?;
         Ok(Page {
             records,
             marker: last.map(|last| last.encode(&named)),
+            directory_ns: own.map(|own| own.changed_ns),
         })
     }
 }
 
 impl Ask {
     fn admits(&self, record: &Record) -> Result<bool> {
-        if record.key.is_of_directory() {
+        if record.key.is_of_directory() || !self.scope.has(&record.key.sharding) {
             return Ok(false);
         }
         match &self.filter {
@@ -162,7 +175,50 @@ impl Scope {
                 let buckets = layout.buckets.map_or(0, NonZeroU32::get);
                 format!("{path}|sharding {buckets} {key}|{order}")
             }
+            Self::Below(part) => format!("{path}|below {part:?}"),
         }
+    }
+
+    /// Where a page that ends with this key ends.
+    fn marker(&self, key: &Key) -> Marker {
+        let sharding = match self {
+            // Neither paths nor names have a zero byte.
+            Self::Below(_) => format!("{}\0{}", key.path, key.sharding),
+            _ => key.sharding.clone(),
+        };
+        let sorting = key.sorting.clone();
+        Marker { sharding, sorting }
+    }
+
+    /// Whether the items of a sharding key are asked for, as far as the range does not tell.
+    fn has(&self, sharding: &str) -> bool {
+        match self {
+            Self::Below(Some((segment, total))) => (bound(*segment, *total)
+                ..bound(segment.saturating_add(1), *total))
+                .contains(&slice(sharding)),
+            _ => true,
+        }
+    }
+
+    /// The record with what its directory stands for.
+    fn shown(&self, mut record: Record) -> Result<Record> {
+        let parts = record.key.path.split('/').filter_map(path::attribute);
+        let parts: Vec<(&str, &str)> = match self {
+            Self::Below(_) => parts.collect(),
+            _ => return Ok(record),
+        };
+        if !parts.is_empty() && !record.key.is_of_directory() {
+            let mut item = record.item()?;
+            for (name, text) in parts {
+                if item.get(name).is_none() && text != NULL_PARTITION {
+                    let integer = text.parse::<i64>().map(Attribute::Integer);
+                    let attribute = integer.unwrap_or_else(|_| Attribute::Text(text.to_owned()));
+                    item.set(name, attribute);
+                }
+            }
+            record.attributes = item.encode()?;
+        }
+        Ok(record)
     }
 }
 
@@ -179,13 +235,10 @@ impl Strands<'_> {
         let (key, start, end) = match scope {
             Scope::Whole => return Ok(vec![self.slices(0, SLICES)?]),
             Scope::Segment(segment, total) => {
-                let bound = |segment: u16| {
-                    let bound = u32::from(segment) * u32::from(SLICES) / u32::from(*total);
-                    u16::try_from(bound).unwrap_or(SLICES)
-                };
-                let strand = self.slices(bound(*segment), bound(segment.saturating_add(1)))?;
-                return Ok(vec![strand]);
+                let to = bound(segment.saturating_add(1), *total);
+                return Ok(vec![self.slices(bound(*segment, *total), to)?]);
             }
+            Scope::Below(_) => return Ok(vec![self.below()?]),
             Scope::Sharding { key, start, end } => (key, start, end),
         };
         let bound = |text: &String| {
@@ -232,6 +285,24 @@ impl Strands<'_> {
             record.key.sharding == marker.sharding && record.key.sorting == marker.sorting
         };
         self.strand(&range, is_before)
+    }
+
+    /// The rows of a directory and of those below it.
+    fn below(&self) -> Result<Strand> {
+        let Some(marker) = self.marker else {
+            return self.strand(&range_below(self.path), |_, _| false);
+        };
+        let (path, sharding) = marker.sharding.split_once('\0').unwrap_or_default();
+        let [path, slice, sharding] = sharding_prefix(path, sharding);
+        let sorting = sorting_value(marker.sorting.as_deref());
+        let mut range = Range::from(&[path, slice, sharding, sorting]);
+        if let Some(above) = path::above(self.path) {
+            range = range.before(&[Value::Utf8(above.into())]);
+        }
+        let scope = Scope::Below(None);
+        self.strand(&range, |record, marker| {
+            scope.marker(&record.key) == *marker
+        })
     }
 
     /// The rows of one sharding key between two bounds.
@@ -287,6 +358,12 @@ impl Strand {
         let next = next.map(Record::from_row).transpose()?;
         Ok(std::mem::replace(&mut self.head, next))
     }
+}
+
+/// The first slice of a segment.
+fn bound(segment: u16, total: u16) -> u16 {
+    let bound = u32::from(segment) * u32::from(SLICES) / u32::from(total.max(1));
+    u16::try_from(bound).unwrap_or(SLICES)
 }
 
 /// The least of the records that the strands are at.

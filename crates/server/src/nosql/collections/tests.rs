@@ -301,7 +301,7 @@ async fn a_range_of_one_sharding_key_touches_one_partition() {
     }
     let partitions: BTreeSet<_> = (0..200)
         .map(|i| {
-            let key = Key::of_name("t/", &format!("johnd.{i:03}"), order::Order::Text);
+            let key = Key::of_name("t/", &format!("johnd.{i:03}"), keys::Order::Text);
             database.partition_of(&table, &key.values()).unwrap()
         })
         .collect();
@@ -447,14 +447,17 @@ async fn rows_that_a_crash_left_behind_are_moved_later() {
     let mut transaction = database.begin();
     for (name, data) in [(".#schema", Some(schema.to_vec())), (".#moving", None)] {
         let record = Record {
-            key: Key::of_name("t/", name, order::Order::Text),
+            key: Key::of_name("t/", name, keys::Order::Text),
             name: name.to_owned(),
             attributes: Item::new().encode().unwrap(),
             data,
             created_ns: 0,
             changed_ns: 0,
+            rest: Vec::new(),
         };
-        transaction.replace(&table, &record.into_row()).unwrap();
+        transaction
+            .replace(&table, &record.into_row(table.schema()))
+            .unwrap();
     }
     transaction.commit().unwrap();
     let again = Collections::new(database);

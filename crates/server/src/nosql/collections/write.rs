@@ -13,9 +13,9 @@ use db::{Table, Transaction};
 use keys::{Attribute, Item};
 
 use super::error::{Error, Result};
-use super::layout::{Layout, SCHEMA_NAME};
+use super::layout::SCHEMA_NAME;
 use super::record::{Key, Record};
-use super::{Collections, Directory, Entered, Place, REMEMBERED_MAX};
+use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX};
 use crate::nosql;
 use crate::nosql::expression::{Attributes, Condition, Update};
 
@@ -185,10 +185,14 @@ impl Collections {
             data: None,
             created_ns: now,
             changed_ns: now,
+            rest: Vec::new(),
         };
-        let row = record.into_row();
+        let mut row = record.into_row(entered.table.schema());
         for _ in 0..ATTEMPTS_MAX {
             let table = self.table_to_write(&entered.container)?;
+            if row.len() != table.schema().columns().len() {
+                row = Record::from_row(row)?.into_row(table.schema());
+            }
             let mut transaction = self.database.begin();
             // What is left under the name from before the table was distributed goes as well.
             for key in &former {
@@ -258,19 +262,22 @@ impl Collections {
                 transaction.delete(table, &key.values())?;
             }
             Change::Put(attributes, data) => {
-                let (key, name, created_ns) = match found {
-                    Some(record) => (record.key, record.name, record.created_ns),
-                    None => (first_key.clone(), first_name.clone(), now),
-                };
+                let found = found.unwrap_or_else(|| Record {
+                    key: first_key.clone(),
+                    name: first_name.clone(),
+                    attributes: Vec::new(),
+                    data: None,
+                    created_ns: now,
+                    changed_ns,
+                    rest: Vec::new(),
+                });
                 let record = Record {
-                    key,
-                    name,
                     attributes,
                     data,
-                    created_ns,
                     changed_ns,
+                    ..found
                 };
-                transaction.replace(table, &record.into_row())?;
+                transaction.replace(table, &record.into_row(table.schema()))?;
                 is_new = self.announce(entered, &mut transaction, path)?;
             }
         }
@@ -303,8 +310,10 @@ impl Collections {
                 data: None,
                 created_ns: now,
                 changed_ns: now,
+                rest: Vec::new(),
             };
-            transaction.replace(&entered.table, &directory.into_row())?;
+            let row = directory.into_row(entered.table.schema());
+            transaction.replace(&entered.table, &row)?;
         }
         Ok(true)
     }
@@ -331,5 +340,5 @@ async fn claim_and_get(
     let key = key.values();
     transaction.claim(table, &key).await?;
     let row = transaction.get(table, &key)?;
-    row.map(Record::from_row).transpose()
+    Ok(row.map(Record::from_row).transpose()?)
 }

@@ -76,7 +76,7 @@ fn status(error: &Error) -> (StatusCode, i64) {
         Error::ItemExists => (StatusCode::BAD_REQUEST, ITEM_EXISTS),
         Error::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE),
         Error::Busy => (StatusCode::SERVICE_UNAVAILABLE, TRY_AGAIN),
-        Error::Columns => (StatusCode::INTERNAL_SERVER_ERROR, IO_ERROR),
+        Error::Columns => (StatusCode::CONFLICT, INVALID),
         Error::Database(error) => match error.kind() {
             Kind::Invalid => (StatusCode::BAD_REQUEST, INVALID),
             Kind::NotFound => (StatusCode::NOT_FOUND, NO_SUCH_FILE),

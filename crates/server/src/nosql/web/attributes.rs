@@ -134,6 +134,7 @@ mod tests {
             data: None,
             created_ns: 5,
             changed_ns: 7_000_000_008,
+            rest: Vec::new(),
         }
     }
 

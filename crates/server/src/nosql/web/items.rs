@@ -100,11 +100,19 @@ async fn get(collections: &Collections, asked: &Asked, fields: &Fields) -> Resul
 }
 
 async fn scan(collections: &Collections, asked: &Asked, fields: &Fields) -> Result<Response> {
-    let directory = below(asked.directory()?, fields)?;
+    let (directory, all_below) = tables(asked.directory()?, fields)?;
     let wanted = Wanted::parse(fields.text("AttributesToGet")?.unwrap_or("*")).with_name();
     let limit = fields.number("Limit")?.filter(|limit| *limit > 0);
     let ask = Ask {
-        scope: scope(fields)?,
+        scope: match (scope(fields)?, all_below) {
+            (scope, false) => scope,
+            (Scope::Whole, true) => Scope::Below(None),
+            (Scope::Segment(segment, total), true) => Scope::Below(Some((segment, total))),
+            (_, true) => {
+                let reason = "a `ShardingKey` is one of one table: `TableName` has no `*` with it";
+                return Err(Error::Invalid(reason.to_owned()));
+            }
+        },
         filter: fields.condition("FilterExpression")?,
         limit: limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         marker: fields
@@ -113,7 +121,11 @@ async fn scan(collections: &Collections, asked: &Asked, fields: &Fields) -> Resu
             .map(str::to_owned),
         buckets: asked.buckets,
     };
-    let Page { records, marker } = collections.scan(&directory, &ask).await?;
+    let Page {
+        records,
+        marker,
+        directory_ns,
+    } = collections.scan(&directory, &ask).await?;
     let last = if marker.is_some() { "FALSE" } else { "TRUE" };
     let size = records.len();
     let mut body = format!("{{\"LastItemIncluded\":\"{last}\",\"NumItems\":{size},").into_bytes();
@@ -130,7 +142,11 @@ async fn scan(collections: &Collections, asked: &Asked, fields: &Fields) -> Resu
         wanted.write(&mut body, record)?;
     }
     body.extend_from_slice(b"]}");
-    Ok(answer::json(body))
+    let response = answer::json(body);
+    Ok(match directory_ns {
+        Some(changed_ns) => answer::with_changed(response, changed_ns),
+        None => response,
+    })
 }
 
 fn scope(fields: &Fields) -> Result<Scope> {
@@ -202,11 +218,22 @@ fn key_attribute(key: &Map<String, Json>) -> Result<(String, Attribute)> {
     Ok((name.clone(), attribute_from_json(name, value)?))
 }
 
+/// The table that a scan is of, and whether all tables below it are meant too: `*` stands for them.
+fn tables(directory: Directory, fields: &Fields) -> Result<(Directory, bool)> {
+    match fields.text("TableName")? {
+        Some(table) if table == "*" || table.ends_with("/*") => {
+            let table = table.trim_end_matches('*');
+            Ok((directory.below(table)?, true))
+        }
+        _ => Ok((below(directory, fields)?, false)),
+    }
+}
+
 /// The table that the body names, below the path.
 fn below(directory: Directory, fields: &Fields) -> Result<Directory> {
     match fields.text("TableName")? {
         Some(table) if table.contains('*') => Err(Error::Invalid(
-            "`TableName` names one table: `*` is none".to_owned(),
+            "`TableName` names one table, or all below one as in `cars/*`".to_owned(),
         )),
         Some(table) => directory.below(table),
         None => Ok(directory),

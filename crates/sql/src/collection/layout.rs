@@ -12,13 +12,13 @@
 //! `attribute=value`. A table without one has names in the order of their texts.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use keys::bucket::even_item_name;
-use keys::{Attribute, Item, ItemName};
-use serde_json::Value as Json;
+use keys::{Attribute, Item, ItemName, Order, Type};
+use serde_json::{Map, Value as Json};
 
-use super::error::{Error, Result};
-use super::order::Order;
+use super::error::{ItemError, Result};
 
 /// The name of the object that holds a table's schema.
 pub const SCHEMA_NAME: &str = ".#schema";
@@ -26,21 +26,62 @@ pub const SCHEMA_NAME: &str = ".#schema";
 /// The most buckets that items can be distributed over.
 pub const BUCKETS_MAX: u32 = 1024;
 
-/// What a schema says about where items lie.
+/// What a schema says about where items lie, and what SQL calls their attributes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The order of sorting keys.
     pub order: Order,
     /// Over how many buckets the items of one sharding key are distributed, if they are.
     pub buckets: Option<NonZeroU32>,
-    /// The attribute with the sharding key, of a table whose names have a sorting key.
-    sharding_attribute: Option<String>,
+    /// The attribute with the sharding key, or with the whole name if there is no sorting key.
+    pub key: Option<String>,
+    /// The attribute with the sorting key.
+    pub sorting_key: Option<String>,
+    /// The attributes that are columns.
+    pub fields: Arc<[Field]>,
+}
+
+/// An attribute that a schema names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type in SQL.
+    pub kind: Type,
+}
+
+impl Field {
+    fn read(field: &Json) -> Option<Self> {
+        let name = field.get("name")?.as_str()?;
+        let kind = match field.get("type").and_then(Json::as_str) {
+            Some("long" | "integer" | "int" | "short" | "byte") => Type::Int64,
+            Some("double" | "float") => Type::Double,
+            Some("boolean") => Type::Bool,
+            Some("timestamp") => Type::Timestamp,
+            Some("blob" | "binary") => Type::String,
+            _ => Type::Utf8,
+        };
+        let name = name.to_owned();
+        Some(Self { name, kind })
+    }
+}
+
+/// What a schema calls a type of SQL.
+pub(crate) fn type_name(kind: Type) -> &'static str {
+    match kind {
+        Type::Int64 => "long",
+        Type::Double => "double",
+        Type::Bool => "boolean",
+        Type::Timestamp => "timestamp",
+        Type::String => "blob",
+        _ => "string",
+    }
 }
 
 impl Layout {
     /// Reads a schema.
     pub fn parse(schema: &[u8]) -> Result<Self> {
-        let invalid = |reason: &str| Error::Invalid(format!("{SCHEMA_NAME}: {reason}"));
+        let invalid = |reason: &str| ItemError::Invalid(format!("{SCHEMA_NAME}: {reason}"));
         let schema: Json = serde_json::from_slice(schema)
             .map_err(|error| invalid(&format!("it is no JSON: {error}")))?;
         let schema = schema
@@ -56,21 +97,22 @@ impl Layout {
                 NonZeroU32::new(number)
             }
         };
-        let text = |name| {
-            let text = schema.get(name).and_then(Json::as_str);
-            text.filter(|text| !text.is_empty())
-        };
-        let sorting = text("sortingKey");
+        let sorting_key = text(schema, "sortingKey");
         let fields = schema.get("fields").and_then(Json::as_array);
-        let field = fields
-            .into_iter()
-            .flatten()
-            .find(|field| sorting.is_some() && field.get("name").and_then(Json::as_str) == sorting);
-        let kind = field.and_then(|field| field.get("type")?.as_str());
+        let fields = || fields.into_iter().flatten();
+        let sorting_field = fields().find(|field| {
+            sorting_key.is_some() && field.get("name").and_then(Json::as_str) == sorting_key
+        });
+        let kind = sorting_field.and_then(|field| field.get("type")?.as_str());
         Ok(Self {
             order: kind.map(Order::of_type).unwrap_or_default(),
             buckets,
-            sharding_attribute: sorting.and(text("key")).map(str::to_owned),
+            // Whoever says that the name is the key names no attribute.
+            key: text(schema, "key")
+                .filter(|key| *key != "__name")
+                .map(str::to_owned),
+            sorting_key: sorting_key.map(str::to_owned),
+            fields: fields().filter_map(Field::read).collect(),
         })
     }
 
@@ -101,10 +143,10 @@ impl Layout {
 
     /// Refuses an item whose sharding key has a period, which would split its name elsewhere.
     pub fn check(&self, item: &Item) -> Result<()> {
-        let attribute = self.sharding_attribute.as_deref();
+        let attribute = self.key.as_deref().filter(|_| self.sorting_key.is_some());
         match attribute.and_then(|name| Some((name, item.get(name)?))) {
             Some((name, Attribute::Text(text))) if text.contains('.') => {
-                Err(Error::Invalid(format!(
+                Err(ItemError::Invalid(format!(
                     "attribute `{name}` is the sharding key and has a period in it: the leftmost \
                      period of an item's name ends its sharding key"
                 )))
@@ -112,6 +154,12 @@ impl Layout {
             _ => Ok(()),
         }
     }
+}
+
+/// A text that is not empty.
+fn text<'s>(schema: &'s Map<String, Json>, name: &str) -> Option<&'s str> {
+    let text = schema.get(name).and_then(Json::as_str);
+    text.filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -135,7 +183,12 @@ mod tests {
         assert_eq!(layout.names("johnd"), ["johnd"]);
         assert_eq!(layout.names(SCHEMA_NAME), [SCHEMA_NAME]);
         let of_client = br#"{"hashingBucketNum": 0, "key": "k", "fields": []}"#;
-        assert_eq!(Layout::parse(of_client).unwrap(), Layout::default());
+        let of_client = Layout::parse(of_client).unwrap();
+        assert_eq!((of_client.order, of_client.buckets), (Order::Text, None));
+        assert_eq!(
+            (of_client.key.as_deref(), of_client.sorting_key),
+            (Some("k"), None)
+        );
         for wrong in [
             "",
             "[]",

@@ -13,8 +13,9 @@
 //! The text stays behind the value, so `7` and `007` are two items beside each other, and nothing
 //! that was written under a name is ever refused: what is no number comes after all that are.
 
-use db::{Type, Value};
-use keys::Time;
+use crate::attribute::Time;
+use crate::types::Type;
+use crate::value::Value;
 
 /// How sorting keys are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +106,7 @@ fn ordered_double(double: f64) -> [u8; 8] {
 }
 
 /// A time as clients write it in names: `seconds:nanoseconds`, seconds, or a date with a time.
-fn parse_time(text: &str) -> Option<Time> {
+pub fn parse_time(text: &str) -> Option<Time> {
     if let Ok(time) = Time::parse(text) {
         return Some(time);
     }

@@ -8,15 +8,16 @@
 //!
 //! The slice is a hash of the sharding key, so that a directory spreads over 1,024 ranges. A
 //! directory is a row too, with no name: it is there before its first item and after its last.
+//! Columns that somebody adds to the table stand behind these, and are kept.
 
-use db::{Column, Row, Schema, Type, Value};
 use keys::item_name::slice;
-use keys::{Attribute, Item, ItemName, ItemView};
+use keys::{Attribute, Item, ItemName, ItemView, Order, Type, Value};
 
-use super::error::{Error, Result};
-use super::order::Order;
-use crate::nosql;
-use crate::nosql::expression::Attributes;
+use super::error::{ItemError, Result};
+use crate::{Column, Schema};
+
+/// How many columns items need.
+const COLUMNS: usize = 9;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -49,31 +50,48 @@ pub struct Record {
     pub created_ns: i64,
     /// When it was changed last.
     pub changed_ns: i64,
+    /// What it has in columns that were added to the table.
+    pub rest: Vec<Value>,
 }
 
+/// The columns of items: name, type, and whether there is always a value.
+const COLUMNS_OF_ITEMS: [(&str, Type, bool); COLUMNS] = [
+    ("path", Type::Utf8, true),
+    ("slice", Type::Uint16, true),
+    ("sharding", Type::Utf8, true),
+    ("sorting", Type::String, false),
+    ("name", Type::Utf8, true),
+    ("attributes", Type::String, true),
+    ("data", Type::String, false),
+    ("created_ns", Type::Int64, true),
+    ("changed_ns", Type::Int64, true),
+];
+
 /// The columns of a container's table.
-pub(super) fn schema(table: &str) -> db::Result<Schema> {
-    let columns = vec![
-        Column::new("path", Type::Utf8).not_null(),
-        Column::new("slice", Type::Uint16).not_null(),
-        Column::new("sharding", Type::Utf8).not_null(),
-        Column::new("sorting", Type::String),
-        Column::new("name", Type::Utf8).not_null(),
-        Column::new("attributes", Type::String).not_null(),
-        Column::new("data", Type::String),
-        Column::new("created_ns", Type::Int64).not_null(),
-        Column::new("changed_ns", Type::Int64).not_null(),
-    ];
-    Ok(Schema::new(
-        table,
-        columns,
-        &["path", "slice", "sharding", "sorting"],
-    )?)
+pub fn schema(table: &str) -> crate::Result<Schema> {
+    let columns = COLUMNS_OF_ITEMS.map(|(name, kind, not_null)| {
+        let mut column = Column::new(name, kind);
+        column.not_null = not_null;
+        column
+    });
+    let key = ["path", "slice", "sharding", "sorting"];
+    Schema::new(table, columns.to_vec(), &key)
+}
+
+/// An error unless the rows of a table with these columns can be items.
+pub fn check_columns(schema: &Schema) -> Result<()> {
+    let mut columns = schema.columns().iter();
+    let mut asked = COLUMNS_OF_ITEMS.iter();
+    let fits = asked.all(|(name, kind, _)| {
+        let column = columns.next();
+        column.is_some_and(|column| column.name == *name && column.kind == *kind)
+    });
+    fits.then_some(()).ok_or(ItemError::Columns)
 }
 
 impl Key {
     /// Where a name lies in a directory whose sorting keys are in this order.
-    pub(super) fn of_name(path: &str, name: &str, order: Order) -> Self {
+    pub fn of_name(path: &str, name: &str, order: Order) -> Self {
         let parts = ItemName::split(name);
         // The schema itself must be found before anybody knows what it says.
         let order = match parts.sharding {
@@ -88,7 +106,7 @@ impl Key {
     }
 
     /// Where a directory itself lies.
-    pub(super) fn of_directory(path: &str) -> Self {
+    pub fn of_directory(path: &str) -> Self {
         Self {
             path: path.to_owned(),
             sharding: String::new(),
@@ -96,12 +114,13 @@ impl Key {
         }
     }
 
-    pub(super) fn is_of_directory(&self) -> bool {
+    /// Whether it is that of a directory.
+    pub fn is_of_directory(&self) -> bool {
         self.sharding.is_empty() && self.sorting.is_none()
     }
 
     /// The values of the key's columns.
-    pub(super) fn values(&self) -> [Value; 4] {
+    pub fn values(&self) -> [Value; 4] {
         let [path, slice, sharding] = sharding_prefix(&self.path, &self.sharding);
         [
             path,
@@ -113,7 +132,7 @@ impl Key {
 }
 
 /// What the keys of all records of one sharding key begin with.
-pub(super) fn sharding_prefix(path: &str, sharding: &str) -> [Value; 3] {
+pub fn sharding_prefix(path: &str, sharding: &str) -> [Value; 3] {
     [
         Value::Utf8(path.into()),
         Value::Uint16(slice(sharding)),
@@ -121,13 +140,19 @@ pub(super) fn sharding_prefix(path: &str, sharding: &str) -> [Value; 3] {
     ]
 }
 
-pub(super) fn sorting_value(sorting: Option<&[u8]>) -> Value {
+/// A sorting key as the value of its column.
+pub fn sorting_value(sorting: Option<&[u8]>) -> Value {
     sorting.map_or(Value::Null, |sorting| Value::String(sorting.into()))
 }
 
 impl Record {
-    pub(super) fn from_row(row: Row) -> Result<Self> {
-        let row = <[Value; 9]>::try_from(row).map_err(|_| Error::Columns)?;
+    /// The record that a row is, its values in the order of the columns.
+    pub fn from_row(mut row: Vec<Value>) -> Result<Self> {
+        let rest = match row.len() > COLUMNS {
+            true => row.split_off(COLUMNS),
+            false => Vec::new(),
+        };
+        let row = <[Value; COLUMNS]>::try_from(row).map_err(|_| ItemError::Columns)?;
         let [
             Value::Utf8(path),
             Value::Uint16(_),
@@ -140,7 +165,7 @@ impl Record {
             Value::Int64(changed_ns),
         ] = row
         else {
-            return Err(Error::Columns);
+            return Err(ItemError::Columns);
         };
         let key = Key {
             path: path.into_string(),
@@ -154,11 +179,13 @@ impl Record {
             data: bytes(data)?,
             created_ns,
             changed_ns,
+            rest,
         })
     }
 
-    pub(super) fn into_row(self) -> Row {
-        let mut row = Vec::with_capacity(9);
+    /// The row that it is in a table of these columns.
+    pub fn into_row(self, schema: &Schema) -> Vec<Value> {
+        let mut row = Vec::with_capacity(schema.columns().len());
         row.extend(self.key.values());
         let data = self
             .data
@@ -170,6 +197,11 @@ impl Record {
             Value::Int64(self.created_ns),
             Value::Int64(self.changed_ns),
         ]);
+        row.extend(self.rest);
+        row.truncate(schema.columns().len());
+        for position in row.len()..schema.columns().len() {
+            row.push(schema.missing(position).clone());
+        }
         row
     }
 
@@ -206,18 +238,11 @@ impl Record {
     }
 }
 
-/// The attributes that the server keeps, and no others.
-impl Attributes for Record {
-    fn attribute(&self, name: &str) -> nosql::Result<Option<Attribute>> {
-        Ok(self.system_attribute(name))
-    }
-}
-
 fn bytes(value: Value) -> Result<Option<Vec<u8>>> {
     match value {
         Value::Null => Ok(None),
         Value::String(bytes) => Ok(Some(bytes.into_vec())),
-        _ => Err(Error::Columns),
+        _ => Err(ItemError::Columns),
     }
 }
 

@@ -1,0 +1,46 @@
+//! What can be wrong with collections: their schemas, and rows that should be items.
+
+/// The result of what needs no transaction.
+pub type Result<T> = std::result::Result<T, ItemError>;
+
+/// What was wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ItemError {
+    /// A schema that means nothing, or an item that contradicts it.
+    #[error("{0}")]
+    Invalid(String),
+    /// A name, an attribute, or stored bytes.
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
+    /// The table of a container was changed by other means and its rows are no items any more.
+    #[error("the table of the container has other columns than items need: bring them back")]
+    Columns,
+    /// A collection whose columns nobody knows.
+    #[error(
+        "collection `{collection}` has no schema, so it has no columns: CALL \
+         infer_schema('{container}', '{path}') makes one from its items"
+    )]
+    NoSchema {
+        /// What it was called.
+        collection: String,
+        /// Its container.
+        container: String,
+        /// Its directory.
+        path: String,
+    },
+    /// A value for what the server works out.
+    #[error("column `{column}` of collection `{collection}` is kept by the server: leave it out")]
+    Kept {
+        /// The collection.
+        collection: String,
+        /// The column.
+        column: String,
+    },
+    /// A schema that changed between a statement and its plan or commit.
+    #[error("the schema of collection `{collection}` is changing: run the transaction again")]
+    Changing {
+        /// The collection.
+        collection: String,
+    },
+}

@@ -1,0 +1,219 @@
+//! The table of a container as rows that are records, and which schema holds where.
+
+use std::sync::Arc;
+
+use keys::{Item, Order, Value, prefix_upper_bound};
+use txn::{Bytes, Direction, KeyRange, Reader, Scan, Transaction};
+
+use super::layout::{Layout, SCHEMA_NAME};
+use super::path;
+use super::record::{Key, Record};
+use crate::modify::{find_row, replace_row};
+use crate::{Result, Table, delete_row};
+
+/// Says that rows of the directory are being moved.
+pub(crate) const MOVING_NAME: &str = ".#moving";
+
+/// What holds in a directory.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its layout.
+    pub layout: Layout,
+    /// The directory whose schema it is; nothing if there is none.
+    pub root: Option<String>,
+    /// When that schema was changed last.
+    pub changed_ns: i64,
+    /// The directory whose rows do not all follow the layout yet, if there is one.
+    pub moving: Option<String>,
+}
+
+/// The rows of a container, as a reader sees them.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    pub(crate) table: Arc<Table>,
+    pub(crate) reader: Reader,
+}
+
+impl Stored {
+    pub(crate) fn new(table: &Arc<Table>, reader: Reader) -> Self {
+        let table = Arc::clone(table);
+        Self { table, reader }
+    }
+
+    /// The record with this key.
+    pub(crate) fn get(&self, key: &Key) -> Result<Option<Record>> {
+        let schema = self.table.schema();
+        let key = schema.encode_key(&key.values())?;
+        match self.reader.get(self.table.id(), &key)? {
+            Some(row) => Ok(Some(Record::from_row(schema.decode(&key, &row)?)?)),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn scan(&self, range: &KeyRange) -> Result<Scan> {
+        let id = self.table.id();
+        Ok(self.reader.scan(id, range, Direction::Ascending)?)
+    }
+
+    /// The first record of a range.
+    pub(crate) fn first(&self, range: &KeyRange) -> Result<Option<Record>> {
+        let mut scan = self.scan(range)?;
+        match scan.next().transpose()? {
+            Some((key, row)) => self.record(&key, &row).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The record that stored bytes are.
+    pub(crate) fn record(&self, key: &[u8], row: &[u8]) -> Result<Record> {
+        Ok(Record::from_row(self.table.schema().decode(key, row)?)?)
+    }
+
+    /// The beginning of keys with these values.
+    pub(crate) fn prefix(&self, values: &[Value]) -> Result<Bytes> {
+        self.table.schema().encode_key_prefix(values)
+    }
+
+    /// All records of one directory.
+    pub(crate) fn directory(&self, path: &str) -> Result<KeyRange> {
+        let lower = self.prefix(&[Value::Utf8(path.into())])?;
+        let upper = Some(prefix_upper_bound(&lower).into());
+        Ok(KeyRange { lower, upper })
+    }
+
+    /// All records of a directory and of those below it.
+    pub(crate) fn below(&self, path: &str) -> Result<KeyRange> {
+        let Some(above) = path::above(path) else {
+            return Ok(KeyRange::all());
+        };
+        let lower = self.prefix(&[Value::Utf8(path.into())])?;
+        let upper = Some(self.prefix(&[Value::Utf8(above.into())])?);
+        Ok(KeyRange { lower, upper })
+    }
+
+    /// A directory and the partitions below it that something is in, in the order of their paths. What
+    /// each stands for, beginning at the table `root`, is shown to `keeps`, and nothing below one that
+    /// it refuses is looked at.
+    pub(crate) fn partitions(
+        &self,
+        root: &str,
+        within: &str,
+        mut keeps: impl FnMut(&[(&str, &str)]) -> bool,
+    ) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        let mut range = self.below(within)?;
+        while let Some(record) = self.first(&range)? {
+            let path = record.key.path;
+            let mut end = within.len();
+            let mut refused = None;
+            for segment in path.get(end..).unwrap_or_default().split_terminator('/') {
+                end += segment.len() + 1;
+                let at = path.get(..end).unwrap_or_default();
+                if !path::partition(root, at).is_some_and(|parts| keeps(&parts)) {
+                    refused = Some(at);
+                    break;
+                }
+            }
+            let next = match refused {
+                Some(refused) => path::above(refused).unwrap_or_default(),
+                // The least path after it.
+                None => format!("{path}\0"),
+            };
+            range.lower = self.prefix(&[Value::Utf8(next.into())])?;
+            if refused.is_none() {
+                found.push(path);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What holds in a directory.
+    pub(crate) fn layout(&self, path: &str) -> Result<Found> {
+        let mut at = path;
+        loop {
+            let get = |name: &str| self.get(&Key::of_name(at, name, Order::Text));
+            let moving = get(MOVING_NAME)?.map(|_| at.to_owned());
+            let schema = get(SCHEMA_NAME)?;
+            let changed_ns = schema.as_ref().map_or(0, |record| record.changed_ns);
+            if let Some(schema) = schema.and_then(|record| record.data) {
+                return Ok(Found {
+                    // What is there was checked when it came, or was written by other means.
+                    layout: Layout::parse(&schema).unwrap_or_default(),
+                    root: Some(at.to_owned()),
+                    changed_ns,
+                    moving,
+                });
+            }
+            if moving.is_some() {
+                let above = self.inherited(at)?;
+                return Ok(Found { moving, ..above });
+            }
+            match path::parent(at) {
+                Some((parent, segment)) if segment.contains('=') => at = parent,
+                _ => return Ok(Found::nothing()),
+            }
+        }
+    }
+
+    /// What a directory has from those above it.
+    pub(crate) fn inherited(&self, path: &str) -> Result<Found> {
+        match path::parent(path) {
+            Some((parent, segment)) if segment.contains('=') => self.layout(parent),
+            _ => Ok(Found::nothing()),
+        }
+    }
+}
+
+impl Found {
+    fn nothing() -> Self {
+        Self {
+            layout: Layout::default(),
+            root: None,
+            changed_ns: 0,
+            moving: None,
+        }
+    }
+}
+
+/// Puts a record, in the place of another or of none.
+pub(crate) fn put(transaction: &mut Transaction, table: &Table, record: Record) -> Result<()> {
+    let row = record.into_row(table.schema());
+    let row = table.schema().complete(&row)?;
+    transaction.expect_epoch(table.id(), table.epoch());
+    let old = match table.schema().writes_unseen() {
+        true => None,
+        false => find_row(transaction, table, &row)?,
+    };
+    replace_row(transaction, table, old.as_deref(), &row)
+}
+
+/// Deletes a record that is there.
+pub(crate) fn delete(transaction: &mut Transaction, table: &Table, record: Record) -> Result<()> {
+    transaction.expect_epoch(table.id(), table.epoch());
+    let row = record.into_row(table.schema());
+    delete_row(transaction, table, &row)
+}
+
+/// Makes a directory, if it is not there.
+pub(crate) fn announce(
+    transaction: &mut Transaction,
+    table: &Arc<Table>,
+    path: &str,
+    now_ns: i64,
+) -> Result<()> {
+    let key = Key::of_directory(path);
+    let stored = Stored::new(table, transaction.reader());
+    if path.is_empty() || stored.get(&key)?.is_some() {
+        return Ok(());
+    }
+    let directory = Record {
+        key,
+        name: String::new(),
+        attributes: Item::new().encode()?,
+        data: None,
+        created_ns: now_ns,
+        changed_ns: now_ns,
+        rest: Vec::new(),
+    };
+    put(transaction, table, directory)
+}
