@@ -195,3 +195,85 @@ fn micros(time: Time) -> Value {
     let micros = whole.and_then(|whole| whole.checked_add(i64::from(time.nanos() / 1000)));
     micros.map_or(Value::Null, Value::Timestamp)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// How the sorting key `text` lies to the bounds of `value`.
+    fn lies(order: Order, text: &str, value: &Value) -> Ordering {
+        let stored = order.encode(text);
+        let (from, past) = sorting_bounds(order, value).unwrap();
+        if stored < from {
+            Ordering::Less
+        } else if past.is_some_and(|past| stored >= past) {
+            Ordering::Greater
+        } else {
+            Ordering::Equal
+        }
+    }
+
+    #[test]
+    fn other_orders_have_no_bounds() {
+        assert_eq!(sorting_bounds(Order::Text, &Value::Int64(7)), None);
+        assert_eq!(sorting_bounds(Order::Integer, &Value::from("7")), None);
+        assert_eq!(sorting_bounds(Order::Text, &Value::Null), None);
+    }
+
+    #[test]
+    fn what_is_no_number_is_above_all_numbers_and_no_value() {
+        for value in [i64::MIN, 0, i64::MAX] {
+            assert_eq!(
+                lies(Order::Integer, "x", &Value::Int64(value)),
+                Ordering::Greater
+            );
+        }
+        assert_eq!(sorting_value("x", Type::Int64), Value::Null);
+        assert_eq!(named_value("007", Type::Int64), Value::Null);
+        assert_eq!(sorting_value("007", Type::Int64), Value::Int64(7));
+        assert_eq!(partition_value("null", Type::Utf8), Value::Null);
+    }
+
+    proptest! {
+        #[test]
+        fn bounds_are_where_values_are(
+            (a, b) in (any::<i64>(), any::<i64>()),
+            (x, y) in (any::<f64>(), any::<f64>()),
+            (s, t) in ("[a-c.\\x00é]{0,4}", "[a-c.\\x00é]{0,4}"),
+            (early, late) in (-9_000_000_000_i64..9_000_000_000, -9_000_000_000_i64..9_000_000_000),
+            nanos in 0_u32..1000,
+        ) {
+            let integer = Value::Int64(b);
+            prop_assert_eq!(lies(Order::Integer, &a.to_string(), &integer), a.cmp(&b));
+            prop_assert_eq!(lies(Order::Integer, &b.to_string(), &integer), Ordering::Equal);
+            prop_assert_eq!(lies(Order::Text, &s, &Value::from(t.as_str())), s.cmp(&t));
+            if let Some(expected) = x.partial_cmp(&y) {
+                prop_assert_eq!(lies(Order::Double, &format!("{x:?}"), &Value::Double(y)), expected);
+            }
+            // A time that is finer than the column lies where the column shows it.
+            let precise = time(early);
+            let text = format!("{}:{}", precise.secs(), precise.nanos() + nanos);
+            let expected = early.cmp(&late);
+            prop_assert_eq!(lies(Order::Time, &text, &Value::Timestamp(late)), expected);
+            prop_assert_eq!(sorting_value(&text, Type::Timestamp), Value::Timestamp(early));
+        }
+
+        #[test]
+        fn names_and_columns_are_inverse(
+            key in "[a-z_0-9]{1,8}", sorting in "[a-z.0-9]{1,8}", buckets in 0_u32..8,
+        ) {
+            let schema = format!(
+                r#"{{"key": "k", "sortingKey": "s", "hashingBucketNum": {buckets}}}"#
+            );
+            let layout = Layout::parse(schema.as_bytes()).unwrap();
+            // A sharding key that looks like one with a bucket already is taken for that.
+            prop_assume!(keys::EvenSharding::split(&key).is_none());
+            let stored = name(&layout, &key, Some(&sorting)).unwrap();
+            prop_assert_eq!(key_parts(&layout, &stored), (key.as_str(), Some(sorting.as_str())));
+        }
+    }
+}
