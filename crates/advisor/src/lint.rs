@@ -29,6 +29,7 @@ mod rewrite;
 mod rules;
 mod types;
 
+pub use allow::allowed;
 pub use dialect::{dialect_name, dialect_named, guess};
 pub use explain::{CODES, explain};
 pub use finding::{Edit, Finding, Severity};
@@ -53,6 +54,8 @@ pub struct Source<'t> {
     statements: Vec<Span>,
     /// The places of its comments that speak to this program.
     comments: Vec<Span>,
+    /// Whether it is about a table of this database, which splits by load and keeps buckets by itself.
+    ours: bool,
 }
 
 impl<'t> Source<'t> {
@@ -66,6 +69,7 @@ impl<'t> Source<'t> {
             errors: Vec::new(),
             statements: Vec::new(),
             comments: Vec::new(),
+            ours: false,
         };
         match syntax::schema::read(text, dialect) {
             Ok(schema) => {
@@ -86,6 +90,14 @@ impl<'t> Source<'t> {
             Err(error) => source.errors.push(error),
         }
         source
+    }
+
+    /// Reads the statement that this database shows for one of its own tables.
+    pub fn read_ours(text: &'t str) -> Self {
+        Self {
+            ours: true,
+            ..Self::read(text, Some(Dialect::Ydb))
+        }
     }
 
     /// What is to be said about its tables, in the order of the text.

@@ -1,5 +1,6 @@
 //! Side-by-side measurements with peers: `bench NAME`, and without a name the list of them.
 
+mod advisor;
 mod error;
 mod even;
 mod ground;
@@ -20,6 +21,11 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench {
+        name: "advisor",
+        about: advisor::ABOUT,
+        run: advisor::run,
+    },
     Bench {
         name: "even",
         about: even::ABOUT,

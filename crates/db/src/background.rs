@@ -8,8 +8,10 @@ use parking_lot::{Condvar, Mutex};
 use sql::{Catalog, Executor};
 use txn::Store;
 
+use crate::advice::Errands;
 use crate::balance::balance;
 use crate::policy::Policies;
+use crate::record::{Ground, Recorder};
 
 /// How long housekeeping rests between rounds.
 const REST: Duration = Duration::from_millis(200);
@@ -69,6 +71,8 @@ pub(crate) struct Work {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) executor: Arc<Executor>,
     pub(crate) policy: Arc<Policies>,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) errands: Arc<Errands>,
 }
 
 impl Background {
@@ -95,11 +99,13 @@ impl Background {
             }
             driven.stop_driving_commits();
         });
+        let (recorded, seen) = (work.clone(), Arc::clone(&stop));
+        let recording = thread("recording", move || record(&recorded, &seen));
         let (work, seen) = (work.clone(), Arc::clone(&stop));
         let balancing = thread("balancing", move || keep_even(&work, &seen));
         Self {
             stop,
-            threads: vec![housekeeping, committer, balancing],
+            threads: vec![housekeeping, committer, balancing, recording],
         }
     }
 }
@@ -136,6 +142,21 @@ fn keep_even(work: &Work, stop: &Stop) {
             // What fails is tried again in the next round.
             let _ = balance(&work.store, &work.catalog, &policy);
         }
+    }
+}
+
+/// Writes down every second what was recorded, and once more at the end. Errands that take long are
+/// run meanwhile by the same thread.
+fn record(work: &Work, stop: &Stop) {
+    let mut stopped = false;
+    while !stopped {
+        stopped = stop.rest(LOOK);
+        work.recorder.round(Ground {
+            store: &work.store,
+            catalog: &work.catalog,
+            policy: &work.policy,
+        });
+        work.errands.run();
     }
 }
 

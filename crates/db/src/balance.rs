@@ -120,7 +120,7 @@ fn act(store: &Store, table: TableId, decision: &Decision, done: &mut Balanced) 
 }
 
 /// What a table's options and the database's policy say together.
-fn settings(options: &TableOptions, policy: &Policy) -> Settings {
+pub(crate) fn settings(options: &TableOptions, policy: &Policy) -> Settings {
     let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     Settings {
         by_size: options.splits_by_size(),

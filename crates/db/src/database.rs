@@ -1,6 +1,6 @@
 //! Opening a database, and what everything else starts from.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sql::{Catalog, Executor, Schema, Table};
@@ -8,10 +8,16 @@ use storage::env::{Clock, Random, SystemClock, SystemRandom};
 use storage::{FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, Placement, SharedPlacement};
 use txn::{Committed, Fatality, Pile, Store};
 
+use crate::advice::{Advices, Errands};
 use crate::background::{Background, Work};
 use crate::latency::Latencies;
 use crate::policy::Policies;
+use crate::record::{Ground, Recorder};
+use crate::told::Told;
 use crate::{Result, Snapshot, Transaction};
+
+/// The folder of a data directory that holds recorded transactions.
+const TRACE: &str = "trace";
 
 /// What a database is made of, for those who want something unusual.
 #[derive(Debug)]
@@ -31,9 +37,11 @@ pub struct Options {
     /// Whether heat is measured. Without it partitions neither split nor merge by load, and nothing
     /// tells which partitions a transaction touched; it is there to measure what heat costs.
     pub heat: bool,
-    /// Whether housekeeping and balancing go on in the background; otherwise call
-    /// [`Database::housekeep`] and [`Database::balance`].
+    /// Whether housekeeping, balancing and recording go on in the background; otherwise call
+    /// [`Database::housekeep`], [`Database::balance`] and [`Database::write_trace`].
     pub background: bool,
+    /// The folder for transactions that are recorded; without one they are kept in memory.
+    pub trace: Option<PathBuf>,
 }
 
 impl Options {
@@ -48,6 +56,7 @@ impl Options {
             ingest_rows_min: None,
             heat: true,
             background: true,
+            trace: None,
         }
     }
 }
@@ -60,6 +69,10 @@ pub struct Database {
     executor: Arc<Executor>,
     pub(crate) policy: Arc<Policies>,
     pub(crate) latencies: Latencies,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) advices: Arc<Advices>,
+    /// Work for the background, if there is one.
+    pub(crate) errands: Option<Arc<Errands>>,
     /// Joined when the database is dropped.
     _background: Option<Background>,
 }
@@ -73,10 +86,14 @@ impl Database {
     /// As [`Database::open`], with other settings of the storage engine.
     pub fn open_with_engine(path: impl AsRef<Path>, engine: FjallOptions) -> Result<Self> {
         let path = path.as_ref().to_owned();
+        let trace = path.join(TRACE);
         let open = move || -> storage::Result<Arc<dyn storage::Engine>> {
             Ok(Arc::new(FjallEngine::open(&path, engine.clone())?))
         };
-        Self::open_with(Options::new(Arc::new(SharedPlacement::new(open))))
+        Self::open_with(Options {
+            trace: Some(trace),
+            ..Options::new(Arc::new(SharedPlacement::new(open)))
+        })
     }
 
     /// A database in memory, gone when it is dropped.
@@ -99,6 +116,7 @@ impl Database {
             ingest_rows_min,
             heat,
             background,
+            trace,
         } = options;
         let mut inner = txn::Options::new(placement, clock, random);
         inner.heat = heat;
@@ -116,7 +134,19 @@ impl Database {
         let catalog = Arc::new(Catalog::load(&store)?);
         let executor = Arc::new(Executor::new(Arc::clone(&store), Arc::clone(&catalog)));
         let policy = Arc::new(Policies::load(&store)?);
+        let recorder = Arc::new(Recorder::new(trace, &policy.get()));
+        let advices = Arc::new(Advices::default());
+        let errands = Arc::new(Errands::default());
+        executor.tell_by(Arc::new(Told {
+            store: Arc::clone(&store),
+            catalog: Arc::clone(&catalog),
+            policy: Arc::clone(&policy),
+            recorder: Arc::clone(&recorder),
+            advices: Arc::clone(&advices),
+        }));
         let work = Work {
+            recorder: Arc::clone(&recorder),
+            errands: Arc::clone(&errands),
             store: Arc::clone(&store),
             catalog: Arc::clone(&catalog),
             executor: Arc::clone(&executor),
@@ -130,6 +160,9 @@ impl Database {
             executor,
             policy,
             latencies,
+            recorder,
+            advices,
+            errands: background.is_some().then_some(errands),
             _background: background,
         })
     }
@@ -205,6 +238,25 @@ impl Database {
             .map(|row| schema.encode(&schema.complete(row.as_ref())?));
         let rows = encoded.collect::<sql::Result<Pile>>()?;
         Ok(self.store.load_in_epoch(table.id(), table.epoch(), rows)?)
+    }
+
+    /// Writes down the transactions that were recorded until now. It goes on by itself in the
+    /// background unless [`Options::background`] is off.
+    pub fn write_trace(&self) {
+        self.recorder.round(self.ground());
+    }
+
+    /// Everything that is recorded, as a trace: lines of JSON, which `docs/trace.md` describes.
+    pub fn export_trace(&self, mut out: impl std::io::Write) -> Result<()> {
+        Ok(self.recorder.export(self.ground(), &mut out)?)
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        Ground {
+            store: &self.store,
+            catalog: &self.catalog,
+            policy: &self.policy,
+        }
     }
 
     pub(crate) fn executor(&self) -> &Executor {

@@ -115,6 +115,16 @@ impl From<storage::Error> for Error {
     }
 }
 
+impl From<advisor::Error> for Error {
+    fn from(error: advisor::Error) -> Self {
+        let kind = match &error {
+            advisor::Error::Io(_) | advisor::Error::TooFew { .. } => Kind::Unavailable,
+            _ => Kind::Invalid,
+        };
+        Self::new(kind, error)
+    }
+}
+
 impl From<keys::Error> for Error {
     fn from(error: keys::Error) -> Self {
         Self::new(Kind::Invalid, error)

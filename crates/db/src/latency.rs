@@ -138,6 +138,11 @@ impl Timer {
     pub(crate) fn run(&mut self) -> Option<&mut Run> {
         self.run.as_mut()
     }
+
+    /// The same, to look at.
+    pub(crate) fn run_so_far(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
 }
 
 impl Drop for Timer {

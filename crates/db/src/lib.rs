@@ -43,20 +43,24 @@
 //! else in the database is a thread spawned. [`Error`] is the only error that leaves.
 
 mod admin;
+mod advice;
 mod asks;
 mod background;
 mod balance;
 mod collections;
 mod database;
 mod error;
+mod findings;
 mod latency;
 mod metrics;
 mod place;
 mod policy;
 mod range;
 mod reads;
+mod record;
 mod session;
 mod sqlstate;
+mod told;
 mod transaction;
 
 pub use admin::PartitionInfo;

@@ -1,8 +1,9 @@
-//! [`Policy`]: what holds for splitting and merging in the whole database.
+//! [`Policy`]: what holds for splitting, merging and recording in the whole database.
 //!
 //! A table's own options say how large its partitions get and how many they may be. The rest is here,
 //! the same for all tables, changed by `ALTER SYSTEM SET name = value` while the database runs, and
-//! kept: the next start finds it. The names begin with `partition_`; `SHOW name` tells the value.
+//! kept: the next start finds it. The names begin with `partition_` or `record`; `SHOW name` tells the
+//! value.
 
 use parking_lot::RwLock;
 use txn::Store;
@@ -10,7 +11,7 @@ use txn::Store;
 use crate::session::SessionError;
 use crate::{Error, Result};
 
-/// Settings of the whole database about partitions. Loads are in percent of one core.
+/// Settings of the whole database about partitions and the recorder. Loads are in percent of one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// `partition_auto`: whether partitions are split and merged by themselves at all.
@@ -32,6 +33,12 @@ pub struct Policy {
     pub merge_load_percent: u64,
     /// `partition_merge_size_percent`: a merge may reach this much of the split size.
     pub merge_size_percent: u64,
+    /// `record`: whether some transactions are recorded.
+    pub record: bool,
+    /// `record_size_mb`: how much of them is kept.
+    pub record_size_mb: u64,
+    /// `record_per_second`: how many are recorded in a second at most.
+    pub record_per_second: u64,
 }
 
 impl Default for Policy {
@@ -47,17 +54,25 @@ impl Default for Policy {
             merge_low_load_s: usual.merge_low_load_s,
             merge_load_percent: usual.merge_load_percent,
             merge_size_percent: usual.merge_size_percent,
+            record: true,
+            record_size_mb: 64,
+            record_per_second: 100,
         }
     }
 }
 
-/// The one setting that is a switch.
-const AUTO: &str = "partition_auto";
+/// A setting that is a switch: its name, and where it is kept.
+type Switch = (&'static str, fn(&mut Policy) -> &mut bool);
+
+const SWITCHES: [Switch; 2] = [
+    ("partition_auto", |policy| &mut policy.auto),
+    ("record", |policy| &mut policy.record),
+];
 
 /// A setting that is a number: its name, the least and the most it may be, and where it is kept.
 type Number = (&'static str, u64, u64, fn(&mut Policy) -> &mut u64);
 
-const NUMBERS: [Number; 8] = [
+const NUMBERS: [Number; 10] = [
     ("partition_check_interval_s", 1, 3600, |policy| {
         &mut policy.check_interval_s
     }),
@@ -82,18 +97,26 @@ const NUMBERS: [Number; 8] = [
     ("partition_split_load_percent", 1, 100_000, |policy| {
         &mut policy.split_load_percent
     }),
+    ("record_per_second", 1, 10_000, |policy| {
+        &mut policy.record_per_second
+    }),
+    ("record_size_mb", 1, 1 << 16, |policy| {
+        &mut policy.record_size_mb
+    }),
 ];
 
 impl Policy {
     /// The names of its settings.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        std::iter::once(AUTO).chain(NUMBERS.iter().map(|(name, ..)| *name))
+        let switches = SWITCHES.iter().map(|(name, _)| *name);
+        switches.chain(NUMBERS.iter().map(|(name, ..)| *name))
     }
 
     /// A setting as text; `None` if it is not one of these.
     pub(crate) fn show(&self, name: &str) -> Option<String> {
-        if name == AUTO {
-            return Some(if self.auto { "on" } else { "off" }.to_owned());
+        if let Some((_, place)) = SWITCHES.iter().find(|(known, _)| *known == name) {
+            let on = *place(&mut self.clone());
+            return Some(if on { "on" } else { "off" }.to_owned());
         }
         let (.., place) = NUMBERS.iter().find(|(known, ..)| *known == name)?;
         Some(place(&mut self.clone()).to_string())
@@ -107,8 +130,8 @@ impl Policy {
             value: value.to_owned(),
             reason,
         };
-        if name == AUTO {
-            self.auto = match value.to_ascii_lowercase().as_str() {
+        if let Some((_, place)) = SWITCHES.iter().find(|(known, _)| *known == name) {
+            *place(self) = match value.to_ascii_lowercase().as_str() {
                 "on" | "true" | "yes" | "1" => true,
                 "off" | "false" | "no" | "0" => false,
                 _ => return Err(wrong("it is on or off".to_owned())),
@@ -176,7 +199,7 @@ mod tests {
     #[test]
     fn every_setting_is_shown_as_it_can_be_set() {
         let mut policy = Policy::default();
-        assert_eq!(Policy::names().count(), 9);
+        assert_eq!(Policy::names().count(), 12);
         for name in Policy::names() {
             let shown = policy.show(name).unwrap();
             policy.set(name, &shown).unwrap();

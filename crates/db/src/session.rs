@@ -18,6 +18,7 @@
 //! said BEGIN. BEGIN inside a block makes it a transaction that outlives the block; a statement that
 //! changes tables commits what came before it.
 
+mod advise;
 mod copy;
 mod cursors;
 mod define;
@@ -25,6 +26,7 @@ mod error;
 mod explain;
 mod instant;
 mod notices;
+mod record;
 mod reply;
 mod set;
 mod settings;
@@ -46,11 +48,12 @@ use txn::{Committed, Durability, Savepoint};
 use self::cursors::Cursor;
 pub(crate) use self::cursors::folded;
 pub(crate) use self::error::SessionError;
+use self::record::Recording;
 use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
 pub(crate) use self::tally::Run;
 use self::tally::{Names, Touched};
-use crate::{Database, Error, Result};
+use crate::{Database, Error, Result, advice, findings};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 pub use notices::Notice;
@@ -83,6 +86,7 @@ pub struct Session {
     /// What DECLARE made, by name.
     cursors: BTreeMap<String, Cursor>,
     names: Names,
+    recording: Recording,
     /// The partitions that the statement under way touches.
     touched: Touched,
     /// Who the client says it is, and what it calls the database.
@@ -118,6 +122,7 @@ impl Session {
             deallocated: Vec::new(),
             cursors: BTreeMap::new(),
             names: Names::default(),
+            recording: Recording::default(),
             touched: Touched::Unknown,
             user: DEFAULT_NAME.to_owned(),
             database_name: DEFAULT_NAME.to_owned(),
@@ -153,6 +158,7 @@ impl Session {
         }
         let mut statements = resolved.statements;
         self.names.give(text, &mut statements);
+        findings::exempt(text, &mut statements);
         Ok(statements)
     }
 
@@ -199,8 +205,11 @@ impl Session {
             let checked = self.check_copy(copy);
             checked.map_err(|error| self.failed(error))?;
         }
-        if let Asks::Show(Show::CreateTable(_)) = &statement.kind {
-            let columns = Executor::show_create_columns();
+        if let Asks::Show(Show::CreateTable(_)) | Asks::Advise(_) = &statement.kind {
+            let columns = match &statement.kind {
+                Asks::Advise(_) => advice::columns(),
+                _ => Executor::show_create_columns(),
+            };
             return Ok(Prepared::plain(statement, Some(columns)));
         }
         let reader = match &self.transaction {
@@ -218,7 +227,8 @@ impl Session {
     /// Runs a prepared statement.
     pub async fn execute(&mut self, prepared: &Prepared, parameters: &[Value]) -> Result<Reply> {
         let limit = self.limit(&prepared.statement().kind);
-        let mut timer = self.timer(prepared, self.database.latencies.now_ns());
+        let started_ns = self.database.latencies.now_ns();
+        let mut timer = self.timer(prepared, parameters, started_ns);
         self.touched = Touched::Unknown;
         let outcome = {
             let work = self.dispatch(prepared, parameters);
@@ -330,6 +340,7 @@ impl Session {
             Asks::Reset(reset) => self.reset(reset),
             Asks::Discard(what) => self.discard(*what),
             Asks::Vacuum(_) => done("VACUUM"),
+            Asks::Advise(name) => Box::pin(self.advise(name)).await,
             Asks::Explain(_) if prepared.explained().is_some() => {
                 Box::pin(self.explain(prepared, parameters)).await
             }
@@ -494,6 +505,7 @@ impl Session {
     fn ended(&mut self, committed: bool) {
         self.settings.end(committed);
         self.end_cursors(committed);
+        self.end_recording(committed);
     }
 }
 

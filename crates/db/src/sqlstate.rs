@@ -15,6 +15,8 @@ impl Error {
             of_sql(error)
         } else if let Some(error) = source.downcast_ref::<keys::Error>() {
             of_keys(error)
+        } else if let Some(advisor::Error::TooFew { .. }) = source.downcast_ref() {
+            Some("55000")
         } else {
             source
                 .downcast_ref::<SessionError>()

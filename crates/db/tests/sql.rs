@@ -2,7 +2,8 @@
 //!
 //! A line that begins with `> ` begins a statement, lines that begin with `. ` go on with it, and what
 //! follows is the answer. Every query is run twice, by the fast path if it takes it and by DataFusion,
-//! and both must answer alike. Rewrite the answers with `UPDATE_GOLDEN=1` and read the difference.
+//! and both must answer alike. Of notices only the first line is shown, unless a comment of the script
+//! is [`IN_FULL`]. Rewrite the answers with `UPDATE_GOLDEN=1` and read the difference.
 
 #![cfg(test)]
 
@@ -11,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use db::{Database, Declared, Error, Reply, Session, Statement};
+
+/// The comment of a script that shows all there is to a notice.
+const IN_FULL: &str = "# notices in full";
 
 /// What a client would see of one statement.
 async fn answer(session: &mut Session, statement: Statement) -> Result<String, Error> {
@@ -69,8 +73,28 @@ fn timeless(text: &str) -> String {
 }
 
 fn notices(session: &mut Session) -> String {
-    let line = |notice: db::Notice| format!("notice {}: {}\n", notice.code, notice.text);
+    let line = |notice: db::Notice| {
+        let mut lines = format!("notice {}: {}\n", notice.code, notice.text);
+        for (title, more) in [("detail", notice.detail), ("hint", notice.hint)] {
+            let more = more.unwrap_or_default();
+            let more = more.lines().enumerate();
+            lines.extend(more.map(|(at, line)| match at {
+                0 => format!("notice   {title}: {line}\n"),
+                _ => format!("notice     {line}\n"),
+            }));
+        }
+        lines
+    };
     session.take_notices().into_iter().map(line).collect()
+}
+
+/// Without what stands behind the first lines of notices.
+fn shortened(played: String, script: &str) -> String {
+    if script.lines().any(|line| line == IN_FULL) {
+        return played;
+    }
+    let lines = played.lines().filter(|line| !line.starts_with("notice   "));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn refusal(error: &Error) -> String {
@@ -166,7 +190,7 @@ async fn every_conversation_goes_as_written() {
     let mut wrong = Vec::new();
     for path in paths {
         let script = std::fs::read_to_string(&path).unwrap();
-        let played = play(&script).await;
+        let played = shortened(play(&script).await, &script);
         if update {
             std::fs::write(&path, &played).unwrap();
         } else if played != script {

@@ -85,4 +85,6 @@ pub use map::Map;
 pub use partition::Partition;
 pub use samples::{Access, AccessKind, Footprint, Samples};
 pub use share::Share;
+pub use storage::KeyRange;
+pub use storage::env::{Random, SeededRandom};
 pub use watch::Watch;

@@ -189,6 +189,18 @@ pub enum Error {
         /// Why not.
         source: tokio_postgres::Error,
     },
+    /// A log cannot be imported.
+    #[error(transparent)]
+    Import(#[from] advisor::Error),
+    /// The connection to a server broke, or it did not answer as asked.
+    #[error("the server did not answer: {0}")]
+    Answer(#[from] tokio_postgres::Error),
+    /// A data directory that is to be read is not there.
+    #[error("there is no data in {}: name its directory with --data, or a server with --url", path.display())]
+    NoData {
+        /// The directory.
+        path: PathBuf,
+    },
     /// What the server at the other end said.
     #[error("{message}")]
     Server {
@@ -262,6 +274,9 @@ impl Error {
             Self::Stopping => "57P01",
             Self::Open { .. }
             | Self::Connect { .. }
+            | Self::Answer(_)
+            | Self::Import(_)
+            | Self::NoData { .. }
             | Self::Server { .. }
             | Self::Listen { .. }
             | Self::File { .. }

@@ -61,7 +61,7 @@ pub enum Format {
     Github,
 }
 
-fn dialect(name: &str) -> Result<Dialect, String> {
+pub(crate) fn dialect(name: &str) -> Result<Dialect, String> {
     dialect_named(name)
         .ok_or_else(|| "known are ydb, postgres, cockroach, spanner, mysql, tidb".to_owned())
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use server::serve::{Addresses, DATA_DEFAULT, PG_DEFAULT};
 use server::shell::{self, Place};
-use server::{Error, lint, serve};
+use server::{Error, advise, lint, record, serve};
 
 /// EvenKeel, a database of sorted, range-partitioned tables that keeps its load even.
 ///
@@ -67,11 +67,22 @@ enum Command {
     /// with 2 if a file or a statement cannot be read; the rest is checked all the same. A comment
     /// `-- evenkeel: allow KEY003 reason` at a statement exempts it.
     Lint(lint::Args),
+    /// Get at the transactions that were recorded, to find better keys with
+    #[command(subcommand)]
+    Record(record::Record),
+    /// Say which key a table should have, from a trace of what was done to it, with no server
+    ///
+    /// Every sensible key is judged by replaying the recorded transactions under it. The two or three
+    /// that nothing beats are shown with the statements that make them and with what gets worse.
+    /// Exits with 2 if the trace cannot be read or is too short to say anything.
+    Advise(advise::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Some(Command::Lint(args)) => return lint::run(&args),
+        Some(Command::Record(args)) => record::run(&args),
+        Some(Command::Advise(args)) => return advise::run(&args),
         None => Args::command().print_long_help().map_err(Error::Io),
         Some(Command::Serve {
             data,

@@ -129,7 +129,15 @@ impl Peer {
         match self {
             Self::Local { session, .. } => {
                 let notices = session.take_notices().into_iter();
-                notices.map(|notice| notice.text).collect()
+                notices
+                    .map(|notice| {
+                        said(
+                            &notice.text,
+                            notice.detail.as_deref(),
+                            notice.hint.as_deref(),
+                        )
+                    })
+                    .collect()
             }
             Self::Remote(remote) => remote.take_notices(),
         }
@@ -299,6 +307,15 @@ async fn draw(mut rows: ReplyRows, out: &mut impl Write) -> Result<()> {
     grid.finish(out)?;
     let plural = if count == 1 { "" } else { "s" };
     Ok(writeln!(out, "({count} row{plural})\n")?)
+}
+
+/// A notice with why it matters and what to do, where it says so.
+fn said(text: &str, detail: Option<&str>, hint: Option<&str>) -> String {
+    let mut said = text.to_owned();
+    for (title, more) in [("detail", detail), ("hint", hint)] {
+        said.extend(more.map(|more| format!("\n  {title}: {}", more.replace('\n', "\n    "))));
+    }
+    said
 }
 
 fn shown(value: &Value) -> String {

@@ -130,6 +130,7 @@ impl World {
             ingest_rows_min: Some(INGEST_ROWS_MIN),
             heat: true,
             background: false,
+            trace: None,
         })
     }
 

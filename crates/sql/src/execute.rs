@@ -18,7 +18,9 @@ use crate::prepare::{self, Plan};
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
 use crate::scalar::Given;
 use crate::statements::Statements;
-use crate::{Catalog, Error, Prepared, Result, Warning, ddl, index};
+use crate::system::{Guest, Outside};
+use crate::watched::Watched;
+use crate::{Catalog, Error, Prepared, Result, Table, Warning, ddl, index};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]
@@ -29,10 +31,13 @@ pub struct Executor {
     queries: Arc<OnceLock<Queries>>,
     sweeps: Arc<Sweeps>,
     statements: Arc<Statements>,
+    guest: Arc<Guest>,
     /// Sequences, and what its session took from them.
     counter: Counter,
     /// What its statements should be warned of.
     warnings: Mutex<Vec<Warning>>,
+    /// The rows that its statements write, for a recorder.
+    watched: Watched,
 }
 
 /// What a statement answered.
@@ -134,7 +139,9 @@ impl Executor {
             queries: Arc::default(),
             sweeps: Arc::default(),
             statements: Arc::default(),
+            guest: Arc::default(),
             warnings: Mutex::default(),
+            watched: Watched::default(),
         }
     }
 
@@ -147,14 +154,21 @@ impl Executor {
             queries: Arc::clone(&self.queries),
             sweeps: Arc::clone(&self.sweeps),
             statements: Arc::clone(&self.statements),
+            guest: Arc::clone(&self.guest),
             counter: Counter::new(&self.store, &self.catalog),
             warnings: Mutex::default(),
+            watched: Watched::default(),
         }
     }
 
     /// What is counted of the statements that were run.
     pub fn statements(&self) -> &Statements {
         &self.statements
+    }
+
+    /// Says who knows the rows of system tables that this crate cannot work out.
+    pub fn tell_by(&self, outside: Arc<dyn Outside>) {
+        self.guest.come(outside);
     }
 
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {
@@ -167,6 +181,10 @@ impl Executor {
 
     pub(crate) fn warnings(&self) -> &Mutex<Vec<Warning>> {
         &self.warnings
+    }
+
+    pub(crate) fn watched(&self) -> &Watched {
+        &self.watched
     }
 
     pub(crate) fn counter(&self) -> &Counter {
@@ -206,9 +224,9 @@ impl Executor {
         query: &ast::Query,
         hints: &[Option<Type>],
     ) -> Result<PlannedQuery> {
-        let queries = self
-            .queries
-            .get_or_init(|| Queries::new(&self.catalog, &self.store, &self.statements));
+        let queries = self.queries.get_or_init(|| {
+            Queries::new(&self.catalog, &self.store, &self.statements, &self.guest)
+        });
         queries.prepare(&self.catalog, reader, query, hints).await
     }
 
@@ -270,6 +288,11 @@ impl Executor {
     pub fn show_create_columns() -> Arc<[ResultColumn]> {
         let column = |name: &str| ResultColumn::new(name, Type::Utf8);
         ["Path", "PathType", "CreateQuery"].map(column).into()
+    }
+
+    /// The table that a statement names.
+    pub fn named_table(&self, name: &syntax::Name) -> Result<Arc<Table>> {
+        self.catalog.get(&table_name(name)?)
     }
 
     /// The statement that makes a table as it is.

@@ -42,6 +42,7 @@ mod sequence;
 mod statements;
 mod system;
 mod warnings;
+mod watched;
 
 pub use cast::cast;
 pub use catalog::{Catalog, Table};
@@ -59,5 +60,6 @@ pub use rebucket::Move;
 pub use schema::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, Identity, Index, NAME_CHARS_MAX, Schema};
 pub use sequence::{Definition, Sequence, Standing};
 pub use statements::{Call, STATEMENTS_MAX, Statements, Tally};
-pub use system::{Personal, configured, personalise, postgres_type, sleeps};
+pub use system::{Outside, Personal, configured, personalise, postgres_type, sleeps};
 pub use warnings::Warning;
+pub use watched::{Few, shortened};

@@ -40,6 +40,9 @@ pub struct Tally {
     used_ns: AtomicU64,
     gone: AtomicBool,
     counts: Counts,
+    /// Transactions that began with it since one of them was recorded, and when the next may be.
+    passed: AtomicU64,
+    due_ns: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -162,7 +165,37 @@ impl Tally {
             used_ns: AtomicU64::new(now_ns),
             gone: AtomicBool::new(false),
             counts: Counts::default(),
+            passed: AtomicU64::new(0),
+            due_ns: AtomicU64::new(0),
         }
+    }
+
+    /// What all its runs share.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// The text of that.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Counts a transaction that begins with this statement. If it is its turn to be recorded, which
+    /// comes after `rest_ns` or so if `is_room`, tells how many it stands for.
+    #[inline]
+    pub fn turn(&self, now_ns: u64, rest_ns: u64, is_room: impl FnOnce() -> bool) -> Option<u64> {
+        self.passed.fetch_add(1, Ordering::Relaxed);
+        let due_ns = self.due_ns.load(Ordering::Relaxed);
+        if now_ns < due_ns || !is_room() {
+            return None;
+        }
+        // What comes at fixed times must not always come between two turns.
+        let scattered = now_ns.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
+        let next_ns = now_ns + rest_ns / 2 + scattered % rest_ns.max(1);
+        let order = Ordering::Relaxed;
+        let taken = self.due_ns.compare_exchange(due_ns, next_ns, order, order);
+        taken.ok()?;
+        Some(self.passed.swap(0, Ordering::Relaxed).max(1))
     }
 
     /// Counts a run.
@@ -312,6 +345,35 @@ mod tests {
         }
         let new = statements.tally(7, "SELECT ?", 5_000);
         assert!(Arc::ptr_eq(&new, &statements.current(&old)));
+    }
+
+    #[test]
+    fn turns_stand_for_all_that_passed_and_keep_their_distance() {
+        let statements = Statements::default();
+        let tally = statements.tally(7, "SELECT ?", 0);
+        let mut turns = Vec::new();
+        for now_ns in 0..100_000_u64 {
+            turns.extend(
+                tally
+                    .turn(now_ns, 1_000, || true)
+                    .map(|stands| (now_ns, stands)),
+            );
+        }
+        assert_eq!(turns[0], (0, 1));
+        let stood: u64 = turns.iter().map(|(_, stands)| stands).sum();
+        assert_eq!(stood, turns.last().unwrap().0 + 1);
+        let gaps = turns.windows(2).map(|pair| pair[1].0 - pair[0].0);
+        let gaps: Vec<u64> = gaps.collect();
+        assert!(
+            gaps.iter().all(|gap| (500..1_500).contains(gap)),
+            "{gaps:?}"
+        );
+        assert!(gaps.iter().any(|gap| *gap != gaps[0]));
+
+        let last = tally.turn(200_000, 1_000, || false);
+        assert_eq!(last, None);
+        let left = 100_000 - stood + 2;
+        assert_eq!(tally.turn(200_001, 1_000, || true), Some(left));
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod functions;
 mod heat;
 mod information;
 mod objects;
+mod outside;
 mod partitions;
 mod personal;
 mod rewrite;
@@ -33,6 +34,8 @@ mod types;
 
 pub(crate) use functions::all as all_functions;
 pub(crate) use objects::table_oid;
+pub(crate) use outside::Guest;
+pub use outside::Outside;
 pub use personal::{Personal, configured, personalise, sleeps};
 pub(crate) use rewrite::{call, plain_type, rewrite, spell};
 pub(crate) use tables::SystemTables;

@@ -2,12 +2,14 @@
 //!
 //! | code | what |
 //! | --- | --- |
-//! | 01K01 | a key column of a new table may be NULL |
 //! | 01K02 | a key column of a row has more than 2 KB |
 //! | 01K03 | a row has more than 8 MB |
 //! | 01K04 | a statement reads every partition of a table that has many |
 //!
-//! Nothing is refused for these reasons; the hard limits are in `keys`.
+//! Nothing is refused for these reasons; the hard limits are in `keys`. What the linter finds about the
+//! key of a table is told by `db`, as 01K01 and 01K05.
+
+use std::sync::Arc;
 
 use keys::Value;
 use syntax::Kind;
@@ -17,7 +19,7 @@ use crate::access::AccessKind;
 use crate::explain::accesses_of;
 use crate::names::table_name;
 use crate::prepare::Plan;
-use crate::{Executor, Prepared, Result, Schema};
+use crate::{Executor, Prepared, Result, Schema, Table};
 
 /// How many bytes a key column should have at most.
 const KEY_COLUMN_BYTES: usize = 2 << 10;
@@ -93,32 +95,15 @@ impl Executor {
         std::mem::take(&mut *warnings)
     }
 
-    /// Warnings about a table that a statement has just made.
-    pub fn warns_of(&self, kind: &Kind) -> Vec<Warning> {
-        let Kind::CreateTable(create) = kind else {
-            return Vec::new();
+    /// The table whose columns, key or indexes a statement defines, if it is there.
+    pub fn defined(&self, kind: &Kind) -> Option<Arc<Table>> {
+        let name = match kind {
+            Kind::CreateTable(create) => &create.name,
+            Kind::AlterTable(alter) => &alter.name,
+            Kind::CreateIndex(create) => &create.table,
+            _ => return None,
         };
-        let Some(table) = table_name(&create.name)
-            .ok()
-            .and_then(|name| self.catalog().find(&name))
-        else {
-            return Vec::new();
-        };
-        let open = table
-            .schema()
-            .key_columns()
-            .filter(|column| !column.not_null && column.generated.is_none());
-        let names: Vec<String> = open.map(|column| format!("`{}`", column.name)).collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        let text = format!(
-            "key columns of table `{}` may be NULL: {}; comparisons skip such rows, only IS NULL \
-             finds them: consider NOT NULL",
-            table.schema().name(),
-            names.join(", ")
-        );
-        vec![("01K01", text)]
+        self.catalog().find(&table_name(name).ok()?)
     }
 
     /// Warnings about tables of many partitions of which a statement reads every one.

@@ -158,6 +158,11 @@ fn by_first_word(mut reader: Reader<'_>, word: &str) -> Result<Statement> {
         "close" => cursor::close(read)?,
         "pragma" => pragma(read)?,
         "vacuum" | "analyze" => vacuum(read)?,
+        "advise" => {
+            read.expect("advise")?;
+            read.expect("table")?;
+            Kind::Advise(read.name()?)
+        }
         "call" => call(read)?,
         "evaluate" | "do" | "define" | "import" | "export" | "process" | "reduce" | "subquery"
         | "batch" => {

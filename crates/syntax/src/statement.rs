@@ -26,6 +26,9 @@ pub struct Statement {
     /// What all its runs share, with the number of that: [`crate::fingerprint`]. The parser, which
     /// does not need it, leaves it out; whoever counts runs fills this in.
     pub fingerprint: Option<(u64, Arc<str>)>,
+    /// Codes of findings that a comment beside it exempts. The parser skips comments; whoever judges
+    /// tables fills this in.
+    pub allowed: Vec<&'static str>,
 }
 
 impl Statement {
@@ -35,6 +38,7 @@ impl Statement {
             kind,
             declared: Vec::new(),
             fingerprint: None,
+            allowed: Vec::new(),
         }
     }
 }
@@ -77,6 +81,7 @@ pub enum Kind {
     Pragma(Pragma),
     Call(Box<ast::Function>),
     Vacuum(Vacuum),
+    Advise(Name),
     Other(Box<ast::Statement>),
 }
 

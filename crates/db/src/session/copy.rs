@@ -17,7 +17,7 @@ use syntax::Ident;
 use syntax::ast;
 use syntax::statement::{self, CopyOption, CopySource, CopyValue};
 
-use super::tally::Touched;
+use super::tally::{Run, Touched};
 use super::{Asks, ReplyRows, Session, SessionError, TransactionState};
 use crate::latency::Timer;
 use crate::{Database, Error, Result};
@@ -57,6 +57,10 @@ impl CopyIn {
 
     /// Takes one row: a value for each column, of its type. The values are taken out of `row`.
     pub fn write(&mut self, row: &mut Vec<Value>) -> Result<()> {
+        let run = self.timer.as_ref().and_then(Timer::run_so_far);
+        if let Some(seen) = run.and_then(Run::seen) {
+            seen.row(self.target.columns(), row);
+        }
         Ok(self.target.write(self.database.executor(), row)?)
     }
 }
@@ -114,7 +118,7 @@ impl Session {
         };
         let started_ns = self.database.latencies.now_ns();
         let begun = Box::pin(self.begin_copy(copy)).await;
-        let mut timer = self.timer(prepared, started_ns);
+        let mut timer = self.timer(prepared, &[], started_ns);
         match begun {
             Ok(Begun::In(mut rows, form)) => {
                 rows.timer = Some(timer);

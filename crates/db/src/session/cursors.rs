@@ -295,6 +295,7 @@ fn query_of(cursor: &DeclareCursor, statement: &Statement) -> Statement {
         }),
         declared: statement.declared.clone(),
         fingerprint: None,
+        allowed: Vec::new(),
     }
 }
 

@@ -28,12 +28,13 @@ impl Session {
     pub(super) async fn define(&mut self, statement: &Statement) -> Result<Option<Reply>> {
         self.end_block().await?;
         let skips = self.notice_skipped(&statement.kind);
+        let before = self.findings(&statement.kind);
         let executor = Arc::clone(&self.executor);
         match &self.transaction {
             None => {
                 let answer = executor.define(statement).await?;
                 if !skips {
-                    self.notice_made(&statement.kind);
+                    self.notice_defined(statement, &before);
                 }
                 Ok(Some(answer.into()))
             }
@@ -45,7 +46,7 @@ impl Session {
                 let answer = executor.define(statement).await?;
                 self.warn("01000", "tables changed at once: ROLLBACK does not undo it");
                 if !skips {
-                    self.notice_made(&statement.kind);
+                    self.notice_defined(statement, &before);
                 }
                 Ok(Some(answer.into()))
             }

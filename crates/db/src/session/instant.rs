@@ -40,7 +40,7 @@ impl Session {
         let rows = self.executor.read_at_once(reader, prepared, parameters);
         let limit = self.limit(&statement.kind);
         let rows = rows.transpose()?;
-        let mut timer = self.timer(prepared, started_ns);
+        let mut timer = self.timer(prepared, parameters, started_ns);
         match rows {
             Ok(rows) => {
                 if let (Some(run), Some(touched)) = (timer.run(), touched) {
@@ -57,7 +57,7 @@ impl ReplyRows {
     /// Hands on up to `most` rows and tells how many, fewer at the end; `None` if they do not come
     /// straight from storage, so that they have to be asked for by [`ReplyRows::next`].
     pub fn send(&mut self, most: usize, sink: &mut impl RowSink) -> Option<Result<usize>> {
-        if self.limit.is_some() {
+        if self.limit.is_some() || self.seen().is_some() {
             return None;
         }
         let sent = self.rows.send(most, sink)?;

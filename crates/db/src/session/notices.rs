@@ -6,7 +6,8 @@ use keys::Value;
 use sql::Prepared;
 use txn::Reader;
 
-use super::{Asks, Session};
+use super::{Asks, Session, Statement};
+use crate::findings::{self, KeyFinding, about};
 
 /// Statements that one session remembers to have looked at.
 const LOOKED_AT_MAX: usize = 1_000;
@@ -20,6 +21,10 @@ pub struct Notice {
     pub code: &'static str,
     /// What it says.
     pub text: String,
+    /// Why that matters, if it says so.
+    pub detail: Option<String>,
+    /// What to do about it, if it says so.
+    pub hint: Option<String>,
 }
 
 impl Session {
@@ -33,6 +38,8 @@ impl Session {
             severity: "WARNING",
             code,
             text: text.to_owned(),
+            detail: None,
+            hint: None,
         });
     }
 
@@ -45,10 +52,20 @@ impl Session {
         skips
     }
 
-    /// Says what is odd about a table that was just made.
-    pub(super) fn notice_made(&mut self, kind: &Asks) {
-        let odd = self.database.executor().warns_of(kind);
-        self.notice(odd);
+    /// What is found about the table that a statement defines.
+    pub(super) fn findings(&self, kind: &Asks) -> Vec<KeyFinding> {
+        let table = match self.is_quiet() {
+            true => None,
+            false => self.executor.defined(kind),
+        };
+        table.map_or(Vec::new(), |table| about(&self.database.store, &table))
+    }
+
+    /// Says what is found about the table that a statement has just defined, and was not before.
+    pub(super) fn notice_defined(&mut self, statement: &Statement, before: &[KeyFinding]) {
+        let after = self.findings(&statement.kind);
+        let new = findings::notices(before, after, &statement.allowed);
+        self.notices.extend(new);
     }
 
     /// Hands on what statements should be warned of.
@@ -89,15 +106,21 @@ impl Session {
     }
 
     fn notice(&mut self, notices: Vec<(&'static str, String)>) {
-        let quiet = matches!(
-            self.settings.get("client_min_messages"),
-            Some("warning" | "error")
-        );
+        let quiet = self.is_quiet();
         let notices = notices.into_iter().filter(|_| !quiet);
         self.notices.extend(notices.map(|(code, text)| Notice {
             severity: "NOTICE",
             code,
             text,
+            detail: None,
+            hint: None,
         }));
+    }
+
+    /// Whether the client wants no more than warnings.
+    fn is_quiet(&self) -> bool {
+        let least = self.settings.get("client_min_messages");
+        let least = least.map(str::to_lowercase);
+        matches!(least.as_deref(), Some("warning" | "error"))
     }
 }

@@ -6,6 +6,7 @@ use sql::{Answer, AnswerRows, ResultColumn};
 
 use super::time::Limit;
 use crate::latency::Timer;
+use crate::record::Seen;
 use crate::{Error, Result, Row};
 
 /// What a statement answered.
@@ -72,10 +73,21 @@ impl ReplyRows {
             Err(error) => Some(Err(error)),
         };
         match &next {
-            Some(batch) => self.note(batch.as_ref().map(Vec::len).ok()),
+            Some(batch) => {
+                if let (Ok(batch), Some(seen)) = (batch, self.seen()) {
+                    let columns = self.rows.columns();
+                    batch.iter().for_each(|row| seen.row(columns, row));
+                }
+                self.note(batch.as_ref().map(Vec::len).ok());
+            }
             None => self.end(),
         }
         next
+    }
+
+    /// Where rows are told that are handed on, if the statement is recorded.
+    pub(super) fn seen(&self) -> Option<&Arc<Seen>> {
+        self.timer.as_ref()?.run_so_far()?.seen()
     }
 
     /// Counts rows that were handed on; none if that failed.

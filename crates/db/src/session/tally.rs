@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use keys::Type;
+use keys::{Type, Value};
 use sql::{Call, Prepared, Tally};
 use syntax::Statement;
 use txn::{Reader, Touches};
@@ -19,6 +19,7 @@ use txn::{Reader, Touches};
 use super::{Reply, Session};
 use crate::Result;
 use crate::latency::Timer;
+use crate::record::Seen;
 
 /// Texts whose fingerprints a session keeps, and how long they may be.
 const NAMES_MAX: usize = 64;
@@ -31,6 +32,8 @@ pub(crate) struct Run {
     touched: Touched,
     rows: u64,
     failed: bool,
+    /// Where it is told besides, if it is recorded.
+    seen: Option<Arc<Seen>>,
 }
 
 /// The partitions that a statement touches.
@@ -72,6 +75,11 @@ impl Run {
         }
     }
 
+    /// Where it is told besides, if it is recorded.
+    pub(super) fn seen(&self) -> Option<&Arc<Seen>> {
+        self.seen.as_ref()
+    }
+
     /// Counts the run.
     pub(crate) fn end(&self, ended_ns: u64, took_ns: u64) {
         self.tally.add(Call {
@@ -81,6 +89,9 @@ impl Run {
             partitions: u64::try_from(self.touched.count()).unwrap_or(u64::MAX),
             failed: self.failed,
         });
+        if let Some(seen) = &self.seen {
+            seen.end(self.rows, took_ns, self.failed);
+        }
     }
 }
 
@@ -148,8 +159,15 @@ impl Session {
     }
 
     /// Times a run that has started, and counts it when the timer is dropped.
-    pub(super) fn timer(&self, prepared: &Prepared, started_ns: u64) -> Timer {
+    pub(super) fn timer(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value],
+        started_ns: u64,
+    ) -> Timer {
+        let seen = self.record(prepared, parameters, started_ns);
         let run = prepared.tally().map(|tally| Run {
+            seen,
             tally: self.executor.statements().current(tally),
             touched: Touched::Unknown,
             rows: 0,
@@ -162,6 +180,9 @@ impl Session {
     /// Tells a run what came of it.
     pub(super) fn learn(&mut self, timer: &mut Timer, outcome: &Result<Reply>) {
         let touched = std::mem::take(&mut self.touched);
+        if let Some(seen) = timer.run().and_then(|run| run.seen.as_ref()) {
+            seen.wrote(self.executor.unwatch());
+        }
         let (Some(run), Ok(reply)) = (timer.run(), outcome) else {
             return;
         };

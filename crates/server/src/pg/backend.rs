@@ -86,10 +86,13 @@ pub(super) fn put_error(out: &mut BytesMut, error: &Error) {
 /// Appends messages for the person at the other end.
 pub(super) fn put_notices(out: &mut BytesMut, notices: Vec<Notice>) {
     for notice in notices {
-        put(
-            out,
-            &NoticeResponse::new(fields(notice.severity, notice.code, &notice.text)),
-        );
+        let mut fields = fields(notice.severity, notice.code, &notice.text);
+        let more = [(b'D', notice.detail), (b'H', notice.hint)];
+        let there = more
+            .into_iter()
+            .filter_map(|(code, text)| Some((code, text?)));
+        fields.extend(there.map(|(code, text)| (code, text.replace('\0', "\u{fffd}"))));
+        put(out, &NoticeResponse::new(fields));
     }
 }
 

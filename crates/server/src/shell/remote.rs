@@ -15,9 +15,8 @@ use tokio::runtime::Runtime;
 use tokio_postgres::error::ErrorPosition;
 use tokio_postgres::{AsyncMessage, Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
-use super::ROWS_MEASURED_MAX;
 use super::grid::{Align, Grid};
-use super::script;
+use super::{ROWS_MEASURED_MAX, said, script};
 use crate::{Error, Result};
 
 /// Messages from the server that are kept until they are shown.
@@ -48,7 +47,8 @@ impl Remote {
                 if let AsyncMessage::Notice(notice) = message {
                     let mut heard = heard.lock();
                     if heard.len() < NOTICES_MAX {
-                        heard.push(notice.message().to_owned());
+                        let (detail, hint) = (notice.detail(), notice.hint());
+                        heard.push(said(notice.message(), detail, hint));
                     }
                 }
             }

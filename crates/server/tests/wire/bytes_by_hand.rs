@@ -15,8 +15,9 @@ pub(crate) fn dial(server: &Server) -> TcpStream {
     stream
 }
 
+/// The first message of a client that wants no notices, so that they are not among what it counts.
 pub(crate) fn startup() -> Vec<u8> {
-    let body = b"\0\x03\0\0user\0ada\0\0";
+    let body = b"\0\x03\0\0user\0ada\0client_min_messages\0warning\0\0";
     let length = u32::try_from(body.len() + 4).unwrap();
     [&length.to_be_bytes()[..], body].concat()
 }

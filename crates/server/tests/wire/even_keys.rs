@@ -64,7 +64,7 @@ fn psql_copies_tables_with_generated_keys_and_sees_notices() {
     let open = "CREATE TABLE open_key (a Int64, PRIMARY KEY (a))";
     let [_, err] = psql(&[open]);
     assert!(
-        err.starts_with("NOTICE:  key columns of table `open_key` may be NULL"),
+        err.starts_with("NOTICE:  KEY003: the key column `a` of `open_key` may be NULL\nDETAIL:"),
         "{err}"
     );
 }

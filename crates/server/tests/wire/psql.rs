@@ -25,6 +25,7 @@ fn psql_runs_statements() {
             "-p",
         ]);
         command.arg(server.port.to_string());
+        command.env("PGOPTIONS", "-c client_min_messages=warning");
         for statement in statements {
             command.args(["-c", statement]);
         }
@@ -84,6 +85,7 @@ fn described(server: &Server, commands: &[&str]) -> String {
     let mut command = Command::new("psql");
     command.args(["-X", "-h", "127.0.0.1", "-U", "ada", "-d", "boats", "-p"]);
     command.arg(server.port.to_string());
+    command.env("PGOPTIONS", "-c client_min_messages=warning");
     for one in commands {
         command.args(["-c", one]);
     }

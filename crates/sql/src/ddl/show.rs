@@ -7,6 +7,13 @@ use keys::Type;
 use crate::schema::Parts;
 use crate::{Column, Identity, Index, Schema};
 
+impl Schema {
+    /// The statement that makes the table as it is, without its partitions.
+    pub fn create_statement(&self) -> String {
+        create_statement(self)
+    }
+}
+
 /// The statement that makes the table.
 pub(crate) fn create_statement(schema: &Schema) -> String {
     let parts = schema.parts();

@@ -123,6 +123,9 @@ impl<'p> Written<'p> {
 
     pub(super) fn add(&mut self, row: &[Value], given: Given<'_>) -> Result<()> {
         self.count += 1;
+        if let Some(executor) = given.executor {
+            executor.saw(row);
+        }
         if let Some(returning) = self.returning {
             let given = given.with_row(row);
             let values = returning.items.iter().map(|item| item.value(given));

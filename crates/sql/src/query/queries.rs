@@ -27,7 +27,7 @@ use super::{
 };
 use crate::locking::refuse_skipping;
 use crate::statements::Statements;
-use crate::system::SystemTables;
+use crate::system::{Guest, SystemTables};
 use crate::{Catalog, Result, system};
 
 /// How many streams a large scan is read by.
@@ -48,6 +48,7 @@ struct Shared {
     runtime: Arc<RuntimeEnv>,
     store: Arc<Store>,
     statements: Arc<Statements>,
+    guest: Arc<Guest>,
     shelf: Shelf<Copy>,
 }
 
@@ -56,15 +57,16 @@ impl Queries {
         catalog: &Arc<Catalog>,
         store: &Arc<Store>,
         statements: &Arc<Statements>,
+        guest: &Arc<Guest>,
     ) -> Self {
-        Self::with_room(catalog, store, statements, PLANS_MAX)
+        Self::with_room(catalog, store, (statements, guest), PLANS_MAX)
     }
 
     /// The same, with room for so many idle plans.
     pub(super) fn with_room(
         catalog: &Arc<Catalog>,
         store: &Arc<Store>,
-        statements: &Arc<Statements>,
+        (statements, guest): (&Arc<Statements>, &Arc<Guest>),
         plans: usize,
     ) -> Self {
         let runtime = memory::runtime();
@@ -88,6 +90,7 @@ impl Queries {
             runtime,
             store: Arc::clone(store),
             statements: Arc::clone(statements),
+            guest: Arc::clone(guest),
             shelf: Shelf::new(plans),
         };
         Self {
@@ -112,7 +115,7 @@ impl Queries {
     pub(crate) fn state(&self, catalog: &Arc<Catalog>, reader: &Reader) -> SessionState {
         let mut state = self.shared.state.clone();
         let shared = &self.shared;
-        let system = SystemTables::new(catalog, &shared.store, &shared.statements);
+        let system = SystemTables::new(catalog, &shared.store, &shared.statements, &shared.guest);
         let names = Names::new(Arc::clone(catalog), system);
         state.register_catalog_list(Arc::new(names));
         let run = Run::new(reader.clone());

@@ -37,7 +37,7 @@ impl Fixture {
         let bound = schema.encode_key_prefix(&[Value::Int64(50)]).unwrap();
         let table = catalog.create(&store, schema, &[bound]).unwrap();
         Self {
-            queries: Queries::new(&catalog, &store, &Arc::default()),
+            queries: Queries::new(&catalog, &store, &Arc::default(), &Arc::default()),
             store,
             catalog,
             table,
@@ -148,7 +148,12 @@ async fn a_plan_on_the_shelf_holds_no_old_versions() {
 #[tokio::test]
 async fn a_plan_that_was_forgotten_is_made_again() {
     let mut fixture = Fixture::new();
-    fixture.queries = Queries::with_room(&fixture.catalog, &fixture.store, &Arc::default(), 3);
+    fixture.queries = Queries::with_room(
+        &fixture.catalog,
+        &fixture.store,
+        (&Arc::default(), &Arc::default()),
+        3,
+    );
     fixture.insert((0..10).map(|a| (a, 0, a)));
     let planned = fixture.prepare("SELECT count(*) FROM t WHERE a < $1").await;
     assert_eq!(fixture.run(&planned, &[3]).await, [[3]]);

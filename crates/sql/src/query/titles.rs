@@ -38,6 +38,11 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// The number of a table.
+    pub fn table_number(table: &Table) -> Option<u32> {
+        u32::try_from(table_oid(table.id())).ok()
+    }
+
     /// The column at this position of a table.
     pub(crate) fn new(table: TableId, position: usize) -> Option<Self> {
         let number = i16::try_from(position).ok()?.checked_add(1)?;

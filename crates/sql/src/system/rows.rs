@@ -89,6 +89,16 @@ impl Rows {
         }
     }
 
+    /// Adds a row with a cell for each column.
+    pub(crate) fn push_whole(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        let fields = self.definition.fields().fields().iter();
+        let mut cells = cells.into_iter();
+        for (field, values) in fields.zip(&mut self.columns) {
+            let cell = cells.next().unwrap_or(Cell::Null);
+            values.push(scalar(&cell, field.data_type()));
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.iter().all(Vec::is_empty)

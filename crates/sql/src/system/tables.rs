@@ -10,6 +10,7 @@ use super::definition::{self, Definition, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC
 use super::objects::{
     Attribute, DATABASE, INDEX_METHOD, Index, Kind, OWNER, Objects, Relation, TABLE_METHOD,
 };
+use super::outside::Guest;
 use super::rows::{Cell, Rows};
 use super::{heat, information, partitions, statements, types};
 use crate::{Catalog, Identity, Statements};
@@ -88,6 +89,7 @@ pub(crate) struct SystemTables {
     catalog: Arc<Catalog>,
     store: Arc<Store>,
     statements: Arc<Statements>,
+    guest: Arc<Guest>,
     /// Looked at once for a query, when first asked for.
     objects: Arc<OnceLock<Objects>>,
 }
@@ -97,11 +99,13 @@ impl SystemTables {
         catalog: &Arc<Catalog>,
         store: &Arc<Store>,
         statements: &Arc<Statements>,
+        guest: &Arc<Guest>,
     ) -> Self {
         Self {
             catalog: Arc::clone(catalog),
             store: Arc::clone(store),
             statements: Arc::clone(statements),
+            guest: Arc::clone(guest),
             objects: Arc::default(),
         }
     }
@@ -143,6 +147,7 @@ impl SystemTables {
             (_, "bucket_moves") => partitions::fill_moves(&self.catalog, &self.store, &mut rows),
             (_, "index_builds") => partitions::fill_builds(&self.catalog, &mut rows),
             (_, "partition_stats") => partitions::fill(&self.catalog, &self.store, &mut rows),
+            (_, name @ ("advice" | "key_findings" | "trace")) => self.guest.fill(name, &mut rows),
             (_, "statement_stats") => statements::fill(&self.statements, &mut rows),
             (_, name) => heat::fill(name, &self.catalog, &self.store, &mut rows),
         }

@@ -45,7 +45,7 @@ fn judge(source: &Source<'_>, table: &Table, order: &Order) -> Option<Finding> {
         table.name,
         growth.describe()
     );
-    let (help, edits) = mend(source.text, table, order, (column, growth));
+    let (help, edits) = mend(source, table, order, (column, growth));
     let finding = Finding::new("KEY001", severity, &table.name, first.text.span, message)
         .label("new rows all belong at one end")
         .why(format!(
@@ -60,11 +60,12 @@ fn judge(source: &Source<'_>, table: &Table, order: &Order) -> Option<Finding> {
 
 /// What to do, and the edits that do it.
 fn mend(
-    text: &str,
+    source: &Source<'_>,
     table: &Table,
     order: &Order,
     (column, growth): (&Column, Growth),
 ) -> (String, Vec<Edit>) {
+    let text = source.text;
     if let Some((moved, edits)) = lead_with_other(text, table, order) {
         return (
             format!("begin with `{moved}`, so that rows of one moment spread over all its values"),
@@ -77,6 +78,10 @@ fn mend(
                 .to_owned(),
             vec![use_hash(order)],
         );
+    }
+    if source.ours && order.is_key() {
+        let help = "spread the rows over buckets, which the database computes and keeps by itself";
+        return (help.to_owned(), vec![use_hash(order)]);
     }
     if !order.is_key() {
         let help = "begin the index with a column that queries bind by equality and that has many \

@@ -10,7 +10,7 @@ use crate::lint::{Edit, Finding, Source};
 /// Bytes up to which a key column costs little.
 const KEY_COLUMN_BYTES_MAX: u64 = 2048;
 
-pub(crate) fn key004(_: &Source<'_>, table: &Table) -> Vec<Finding> {
+pub(crate) fn key004(source: &Source<'_>, table: &Table) -> Vec<Finding> {
     let Some(key) = table.key() else {
         return Vec::new();
     };
@@ -24,11 +24,11 @@ pub(crate) fn key004(_: &Source<'_>, table: &Table) -> Vec<Finding> {
         let passes = bytes.is_none_or(|bytes| bytes > KEY_COLUMN_BYTES_MAX);
         (texts && passes && column.written.generated.is_none()).then_some((column, bytes))
     });
-    long.map(|(column, bytes)| judge(table, column, bytes))
+    long.map(|(column, bytes)| judge((source, table), column, bytes))
         .collect()
 }
 
-fn judge(table: &Table, column: &Column, bytes: Option<u64>) -> Finding {
+fn judge((source, table): (&Source<'_>, &Table), column: &Column, bytes: Option<u64>) -> Finding {
     let name = &column.written.name.value;
     let (severity, label) = match bytes {
         Some(bytes) => (Severity::Warning, format!("up to {bytes} bytes")),
@@ -36,6 +36,9 @@ fn judge(table: &Table, column: &Column, bytes: Option<u64>) -> Finding {
     };
     let message = format!("the key column `{name}` of `{}` may pass 2 KB", table.name);
     let help = match table.dialect {
+        Dialect::Ydb if source.ours => {
+            "give it the bound that its values have, varchar(n), or key by a hash of it"
+        }
         Dialect::Ydb => {
             "YDB's types have no bound: check the length where rows are written, or key by a hash \
              of it"

@@ -126,14 +126,15 @@ fn is_column_store(table: &Table) -> bool {
         .is_some_and(|store| store.value.eq_ignore_ascii_case("column"))
 }
 
-pub(crate) fn key012(_: &Source<'_>, table: &Table) -> Vec<Finding> {
+pub(crate) fn key012(source: &Source<'_>, table: &Table) -> Vec<Finding> {
     if table.dialect != Dialect::Ydb || is_column_store(table) {
         return Vec::new();
     }
     let mut findings = Vec::new();
     let by_load = table.setting("auto_partitioning_by_load");
     let on = by_load.is_some_and(|setting| setting.value.eq_ignore_ascii_case("enabled"));
-    if !on {
+    let by_default = source.ours && by_load.is_none();
+    if !on && !by_default {
         let (severity, span, label) = match by_load {
             Some(setting) => (Severity::Warning, setting.value_span, "switched off"),
             None => (Severity::Note, table.name_span, "YDB leaves it off"),
@@ -147,7 +148,10 @@ pub(crate) fn key012(_: &Source<'_>, table: &Table) -> Vec<Finding> {
                      small hot table stays in \
                      one partition, on one core, peak share 1.0",
                 )
-                .help("let YDB split partitions that are busy")
+                .help(match source.ours {
+                    true => "let partitions split that are busy",
+                    false => "let YDB split partitions that are busy",
+                })
                 .edits(vec![set_option(
                     table,
                     "AUTO_PARTITIONING_BY_LOAD",

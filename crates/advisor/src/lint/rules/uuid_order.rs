@@ -7,8 +7,8 @@ use crate::lint::model::{Class, Table};
 use crate::lint::nature::is_time_first_name;
 use crate::lint::{Finding, Source};
 
-pub(crate) fn key013(_: &Source<'_>, table: &Table) -> Vec<Finding> {
-    if table.dialect != Dialect::Ydb {
+pub(crate) fn key013(source: &Source<'_>, table: &Table) -> Vec<Finding> {
+    if table.dialect != Dialect::Ydb || source.ours {
         return Vec::new();
     }
     let Some(key) = table.key() else {

@@ -1,0 +1,100 @@
+//! [`Rates`]: what looking into a partition, going over a row and writing a row cost on the machine
+//! that recorded, learned from the trace.
+//!
+//! ```text
+//!   busy time of a read  =  visit × places looked at  +  row × rows gone over      least squares
+//!   busy time of a write =  write × rows
+//! ```
+//!
+//! An operation that cost twice as much as the rates say is taken to cost twice as much under any
+//! key: a slow filter or a wide row goes with it.
+
+use super::number::ratio;
+use super::workload::Op;
+
+/// What things cost, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rates {
+    /// Looking at one place: a key, or the beginning of a range in one partition.
+    pub(crate) visit_us: f64,
+    /// Going over one row.
+    pub(crate) row_us: f64,
+    /// Writing one row.
+    pub(crate) write_us: f64,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self {
+            visit_us: 10.0,
+            row_us: 0.5,
+            write_us: 20.0,
+        }
+    }
+}
+
+/// Sums over the operations whose time is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fit {
+    reads: f64,
+    rows: f64,
+    busy: f64,
+    rows_rows: f64,
+    rows_busy: f64,
+    written: f64,
+    write_busy: f64,
+}
+
+/// Below this much a visit and a row cost nothing that could be measured.
+const VISIT_US_MIN: f64 = 0.5;
+const ROW_US_MIN: f64 = 0.02;
+
+impl Fit {
+    pub(crate) fn add(&mut self, op: &Op, txns: f64) {
+        let Some(busy) = op.busy_us.map(f64::from) else {
+            return;
+        };
+        if op.writes {
+            // What looks for rows first is no measure of writing them.
+            if op.inserts {
+                self.written += txns * f64::from(op.found.max(1));
+                self.write_busy += txns * busy;
+            }
+            return;
+        }
+        let rows = f64::from(op.rows_read.unwrap_or(op.found));
+        self.reads += txns;
+        self.rows += txns * rows;
+        self.busy += txns * busy;
+        self.rows_rows += txns * rows * rows;
+        self.rows_busy += txns * rows * busy;
+    }
+
+    pub(crate) fn rates(&self) -> Rates {
+        let usual = Rates::default();
+        let write_us = match self.written > 0.0 {
+            true => (self.write_busy / self.written).max(VISIT_US_MIN),
+            false => usual.write_us,
+        };
+        if self.reads <= 0.0 {
+            return Rates { write_us, ..usual };
+        }
+        let mean_rows = self.rows / self.reads;
+        let mean_busy = self.busy / self.reads;
+        let spread = self.rows_rows / self.reads - mean_rows * mean_rows;
+        let together = self.rows_busy / self.reads - mean_rows * mean_busy;
+        // Reads that all go over as many rows say nothing about one row: half of their time is taken
+        // to be the rows', and not more than usual.
+        let guess = (mean_busy / 2.0 / mean_rows.max(1.0)).min(usual.row_us);
+        let row_us = match spread > 0.01 * mean_rows * mean_rows {
+            true => ratio(together, spread),
+            false => guess,
+        };
+        let row_us = row_us.max(ROW_US_MIN);
+        Rates {
+            visit_us: (mean_busy - row_us * mean_rows).max(VISIT_US_MIN),
+            row_us,
+            write_us,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What holds for any trace, and what is said about a bad one.
+
+use advisor::advise::TXNS_MIN;
+use advisor::trace::{Reader, Trace};
+use advisor::{Error, Options, advise, advise_on};
+use partitions::Random;
+
+use crate::tables::{events, orders};
+
+fn written(trace: &Trace) -> Vec<u8> {
+    let mut out = Vec::new();
+    trace.write(&mut out).unwrap();
+    out
+}
+
+#[test]
+fn the_same_trace_gives_the_same_advice_kept_or_streamed() {
+    let trace = orders(30, true);
+    let kept = advise(&trace, "orders", &Options::default()).unwrap();
+    let bytes = written(&trace);
+    let mut reader = Reader::new(bytes.as_slice()).unwrap();
+    let streamed = advise_on(&mut reader, "ORDERS", &Options::default()).unwrap();
+    assert_eq!(kept.text(), streamed.text());
+    assert_eq!(kept.json(), streamed.json());
+    assert_eq!(kept.svg(), streamed.svg());
+}
+
+#[test]
+fn figures_are_what_such_figures_can_be() {
+    let trace = events(30, |random| random.below(20));
+    let advice = advise(&trace, "events", &Options::default()).unwrap();
+    assert_eq!(advice.keys.iter().filter(|one| one.is_current).count(), 1);
+    assert!((1..=3).contains(&advice.best.len()));
+    for judged in &advice.keys {
+        let figures = &judged.figures;
+        let name = &judged.name;
+        for peak in [figures.grown, figures.recorded] {
+            assert!(
+                peak.low <= peak.value + 1e-9 && peak.value <= peak.high + 1e-9,
+                "{name}"
+            );
+            assert!(peak.value > 0.0 && peak.high <= 1.0 + 1e-9, "{name}");
+        }
+        assert!(figures.partitions <= 1 + figures.splits, "{name}");
+        assert!((0.0..=1.0).contains(&figures.single), "{name}");
+        assert!(figures.per_read.partitions >= 1.0, "{name}");
+        if judged.is_current {
+            assert!((figures.ceiling - 1.0).abs() < 1e-9);
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&advice.json()).unwrap();
+    assert_eq!(json["table"], "events");
+    assert_eq!(json["keys"].as_array().unwrap().len(), advice.keys.len());
+    let svg = advice.svg();
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert_eq!(svg.matches("<text").count(), 4);
+}
+
+#[test]
+fn too_few_transactions_give_no_ranking() {
+    let mut trace = orders(30, false);
+    trace.txns.truncate(TXNS_MIN - 1);
+    let error = advise(&trace, "orders", &Options::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "299 recorded transactions touch table orders, and 300 are needed to rank its keys: record \
+         for longer, or sample more"
+    );
+}
+
+#[test]
+fn an_unknown_table_is_named() {
+    let trace = orders(1, false);
+    let error = advise(&trace, "order", &Options::default()).unwrap_err();
+    assert!(matches!(error, Error::NoSuchTable { .. }));
+    assert_eq!(
+        error.to_string(),
+        "the trace has no table order; it has orders"
+    );
+}
+
+#[test]
+fn broken_lines_are_told_with_the_advice() {
+    let mut bytes = written(&orders(30, false));
+    bytes.extend_from_slice(b"{\"txn\":{\"at_us\":1,\"ops\":[{\"s\":9}]}}\n{\"txn\":{\"at_us\":1");
+    let mut reader = Reader::new(bytes.as_slice()).unwrap();
+    let advice = advise_on(&mut reader, "orders", &Options::default()).unwrap();
+    let text = advice.text();
+    assert!(
+        text.contains("2 lines of the trace could not be used:\n  line "),
+        "{text}"
+    );
+    assert!(text.contains(": statement 9 is not there\n"), "{text}");
+    assert!(text.contains("it is cut off"), "{text}");
+}

@@ -1,0 +1,7 @@
+//! Advice: the stories of the documents end to end, and laws that hold for any trace.
+
+#![cfg(test)]
+
+mod laws;
+mod stories;
+mod tables;

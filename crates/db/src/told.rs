@@ -1,0 +1,44 @@
+//! The rows of system tables that `sql` cannot work out.
+
+use std::sync::Arc;
+
+use keys::Value;
+use sql::{Catalog, Outside};
+use txn::Store;
+
+use crate::advice::Advices;
+use crate::findings;
+use crate::policy::Policies;
+use crate::record::{self, Ground, Recorder};
+
+/// What they are worked out from.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) store: Arc<Store>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) policy: Arc<Policies>,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) advices: Arc<Advices>,
+}
+
+impl Outside for Told {
+    fn rows(&self, table: &str) -> Vec<Vec<Value>> {
+        match table {
+            "advice" => self.advices.rows(),
+            "key_findings" => findings::rows(&self.store, &self.catalog),
+            "trace" => {
+                let ground = Ground {
+                    store: &self.store,
+                    catalog: &self.catalog,
+                    policy: &self.policy,
+                };
+                let lines = record::shown(&self.recorder, ground).into_iter();
+                let numbered = (1_u64..).zip(lines);
+                numbered
+                    .map(|(number, line)| vec![Value::Uint64(number), Value::Utf8(line.into())])
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What the recorder keeps of the transactions of sessions.
+
+#![cfg(test)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use advisor::trace::{Kind, Op, Table, Trace};
+use db::{Copy, Database, Options, Reply, Session, Value};
+use storage::env::{Clock, SeededRandom};
+use storage::{MemoryEngine, MemoryMedium, SharedPlacement};
+
+/// Time that goes on when it is told to.
+#[derive(Debug, Default)]
+struct Told(AtomicU64);
+
+impl Clock for Told {
+    fn now_us(&self) -> u64 {
+        1_700_000_000_000_000 + self.0.load(Ordering::Relaxed)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Relaxed))
+    }
+}
+
+fn database(clock: &Arc<Told>) -> Arc<Database> {
+    let medium = MemoryMedium::new();
+    let open = move || -> storage::Result<Arc<dyn storage::Engine>> {
+        Ok(Arc::new(MemoryEngine::open(&medium)))
+    };
+    let mut options = Options::new(Arc::new(SharedPlacement::new(open)));
+    options.clock = Arc::clone(clock) as Arc<dyn Clock>;
+    options.random = Arc::new(SeededRandom::new(7));
+    options.background = false;
+    Arc::new(Database::open_with(options).unwrap())
+}
+
+async fn run(session: &mut Session, text: &str, parameters: &[Value]) {
+    let kinds: Vec<_> = parameters.iter().map(Value::value_type).collect();
+    for statement in session.parse(text).unwrap() {
+        let prepared = session.prepare(statement, &kinds).await.unwrap();
+        if let Some(rows) = session.read_at_once(&prepared, parameters) {
+            let mut rows = rows.unwrap();
+            while let Some(batch) = rows.next().await {
+                batch.unwrap();
+            }
+            continue;
+        }
+        match session.execute(&prepared, parameters).await.unwrap() {
+            Reply::Done { .. } => {}
+            Reply::Rows(mut rows) => {
+                while let Some(batch) = rows.next().await {
+                    batch.unwrap();
+                }
+            }
+        }
+    }
+}
+
+fn exported(database: &Database) -> Trace {
+    let mut text = Vec::new();
+    database.export_trace(&mut text).unwrap();
+    let trace = Trace::read(text.as_slice()).unwrap();
+    assert_eq!(trace.flaws, Default::default());
+    trace
+}
+
+fn table<'t>(trace: &'t Trace, op: &Op) -> (&'t Table, Kind, &'t str) {
+    let statement = trace.statements.iter().find(|one| one.id == op.statement);
+    let statement = statement.unwrap();
+    let table = trace.tables.iter().find(|one| one.id == statement.table);
+    (table.unwrap(), statement.kind, &statement.text)
+}
+
+/// An op as a person would write it down.
+fn told(trace: &Trace, op: &Op) -> String {
+    let (table, kind, _) = table(trace, op);
+    let name = |column: u16| table.columns[usize::from(column)].name.as_str();
+    let mut told = format!("{} {}", kind.name(), table.name);
+    for (column, values) in &op.eq {
+        let values: Vec<_> = values.iter().map(Value::to_string).collect();
+        told += &format!(" {}={}", name(*column), values.join("|"));
+    }
+    for (sign, bounds) in [(">=", &op.low), ("<=", &op.high)] {
+        for (column, value) in bounds {
+            told += &format!(" {}{sign}{value}", name(*column));
+        }
+    }
+    for order in &op.order {
+        let down = if order.descending { " desc" } else { "" };
+        told += &format!(" by {}{down}", name(order.column));
+    }
+    told += &op
+        .limit
+        .map_or(String::new(), |limit| format!(" limit {limit}"));
+    for row in &op.rows {
+        let values = row
+            .iter()
+            .map(|(column, value)| format!("{}:{value}", name(*column)));
+        told += &format!(" ({})", values.collect::<Vec<_>>().join(" "));
+    }
+    told + &op
+        .found
+        .map_or(String::new(), |found| format!(" found {found}"))
+}
+
+fn all_told(trace: &Trace) -> Vec<String> {
+    let ops = |txn: &advisor::trace::Txn| {
+        let ops: Vec<_> = txn.ops.iter().map(|op| told(trace, op)).collect();
+        format!("{} × {}", txn.weight, ops.join("; "))
+    };
+    trace.txns.iter().map(ops).collect()
+}
+
+const CREATE: &str = "CREATE TABLE events (ts Int64 NOT NULL, userid Uint64 NOT NULL, city Utf8, \
+                      score Double, PRIMARY KEY (ts, userid))";
+
+#[tokio::test]
+async fn statements_are_kept_with_what_they_bind_and_the_rows_they_touch() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    run(&mut session, CREATE, &[]).await;
+    let insert = "INSERT INTO events (ts, userid, city, score) VALUES ($1, $2, 'Oslo', 0.5)";
+    run(&mut session, insert, &[Value::Int64(10), Value::Uint64(7)]).await;
+    let two = "INSERT INTO events (userid, ts) VALUES (8, 20), (9, 30)";
+    run(&mut session, two, &[]).await;
+    let by_key = "SELECT city FROM events WHERE ts = $1 AND userid = $2";
+    run(&mut session, by_key, &[Value::Int64(10), Value::Uint64(7)]).await;
+    let planned = "SELECT ts, city FROM events WHERE userid = $1 ORDER BY ts DESC LIMIT 5";
+    run(&mut session, planned, &[Value::Uint64(7)]).await;
+    let update = "UPDATE events SET score = 1.0 WHERE ts BETWEEN 5 AND 25";
+    run(&mut session, update, &[]).await;
+    let whole = "BEGIN; DELETE FROM events WHERE ts = 20 AND userid = 8; \
+                 SELECT count(*) FROM events WHERE userid IN (7, 9); COMMIT";
+    run(&mut session, whole, &[]).await;
+    // What is taken back, or touches no rows, is not there.
+    let undone = "BEGIN; DELETE FROM events; ROLLBACK; SELECT 1; SHOW timezone";
+    run(&mut session, undone, &[]).await;
+
+    let trace = exported(&database);
+    let expected = [
+        "1 × insert events (ts:10 userid:7 city:Oslo)",
+        "1 × insert events (ts:20 userid:8 city:NULL) (ts:30 userid:9 city:NULL)",
+        "1 × read events ts=10 userid=7 (city:Oslo)",
+        "1 × read events userid=7 by ts desc limit 5 (ts:10 city:Oslo)",
+        "1 × update events ts>=5 ts<=25 (ts:10 userid:7 city:Oslo) (ts:20 userid:8 city:NULL)",
+        "1 × delete events ts=20 userid=8 (ts:20 userid:8 city:NULL); read events userid=7|9",
+    ];
+    assert_eq!(all_told(&trace), expected);
+    let events = trace.table("events").unwrap();
+    assert_eq!((events.rows, events.partitions), (2, 1));
+    assert_eq!(events.key, ["ts", "userid"]);
+    assert_eq!(trace.header.transactions_kept, 6);
+}
+
+#[tokio::test]
+async fn a_transaction_stands_for_those_that_had_no_turn() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    run(&mut session, CREATE, &[]).await;
+    let often = "SELECT city FROM events WHERE ts = $1 AND userid = 7";
+    let seldom = "SELECT count(*) FROM events WHERE city = 'Oslo'";
+    for number in 0..10_000_i64 {
+        clock.0.fetch_add(100, Ordering::Relaxed);
+        run(&mut session, often, &[Value::Int64(number)]).await;
+        if number % 2_500 == 17 {
+            run(&mut session, seldom, &[]).await;
+        }
+        if number % 5_000 == 0 {
+            database.write_trace();
+        }
+    }
+    let trace = exported(&database);
+    let of = |text: &str| {
+        let ops = trace.txns.iter().filter(|txn| {
+            let [op] = txn.ops.as_slice() else {
+                panic!("{txn:?}");
+            };
+            table(&trace, op).2.contains(text)
+        });
+        let weights: Vec<f64> = ops.map(|txn| txn.weight).collect();
+        (weights.len(), weights.iter().sum::<f64>())
+    };
+    // A second of one statement has about twenty turns; the other was always alone.
+    let (turns, stood) = of("userid");
+    assert!((15..=25).contains(&turns), "{turns}");
+    assert!((9_000.0..=10_000.0).contains(&stood), "{stood}");
+    assert_eq!(of("count"), (4, 4.0));
+    let ended = trace.header.to_us - trace.header.from_us;
+    assert!(trace.txns.iter().all(|txn| txn.at_us <= ended));
+}
+
+#[tokio::test]
+async fn copies_are_kept_with_some_of_their_rows_and_tables_as_they_are_now() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    run(&mut session, CREATE, &[]).await;
+    let copy = "COPY events (userid, ts) FROM STDIN";
+    let statement = session.parse(copy).unwrap().remove(0);
+    let prepared = session.prepare(statement, &[]).await.unwrap();
+    let Some(Copy::In(mut rows, _)) = session.copy(&prepared).await.unwrap() else {
+        panic!("rows come in");
+    };
+    for number in 0..1_000_u64 {
+        let ts = i64::try_from(number).unwrap();
+        let mut row = vec![Value::Uint64(number % 10), Value::Int64(ts)];
+        rows.write(&mut row).unwrap();
+    }
+    assert_eq!(session.finish_copy(rows).await.unwrap(), 1_000);
+    let trace = exported(&database);
+    let [txn] = trace.txns.as_slice() else {
+        panic!("{:?}", trace.txns);
+    };
+    let [op] = txn.ops.as_slice() else {
+        panic!("{txn:?}");
+    };
+    assert_eq!(table(&trace, op).1, Kind::Insert);
+    assert_eq!((op.found, op.rows.len()), (Some(1_000), 32));
+    assert_eq!(op.rows[0], [(0, Value::Int64(0)), (1, Value::Uint64(0))]);
+
+    // A column goes and another comes: what was said of the others is still there.
+    let alter = "ALTER TABLE events DROP COLUMN city, ADD COLUMN town Utf8";
+    run(&mut session, alter, &[]).await;
+    run(
+        &mut session,
+        "UPSERT INTO events (ts, userid, town) VALUES (1, 1, 'Bergen')",
+        &[],
+    )
+    .await;
+    let trace = exported(&database);
+    let told = all_told(&trace);
+    assert_eq!(told[1], "1 × upsert events (ts:1 userid:1 town:Bergen)");
+    assert_eq!(trace.txns[0].ops[0].rows.len(), 32);
+    assert_eq!(trace.tables.len(), 1);
+
+    run(&mut session, "ALTER SYSTEM SET record = off", &[]).await;
+    database.write_trace();
+    run(&mut session, "DELETE FROM events", &[]).await;
+    assert_eq!(exported(&database).txns.len(), 2);
+}
+
+/// The rows that a statement answers with.
+async fn rows(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, db::Error> {
+    let statement = session.parse(text)?.remove(0);
+    let prepared = session.prepare(statement, &[]).await?;
+    let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? else {
+        panic!("{text} answers with rows");
+    };
+    let mut all = Vec::new();
+    while let Some(batch) = rows.next().await {
+        all.extend(batch?);
+    }
+    Ok(all)
+}
+
+#[tokio::test]
+async fn advice_comes_from_what_was_recorded_and_is_kept() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    run(&mut session, CREATE, &[]).await;
+    let advise = "ADVISE TABLE events";
+    let few = rows(&mut session, advise).await.unwrap_err();
+    assert_eq!(few.sqlstate(), "55000");
+    assert!(few.to_string().contains("0 recorded transactions"), "{few}");
+    let nothing = rows(&mut session, "ADVISE TABLE nothing")
+        .await
+        .unwrap_err();
+    assert_eq!(nothing.sqlstate(), "42P01");
+
+    // Written in the order of time, read by user: the key is the wrong way round.
+    let insert = "INSERT INTO events (ts, userid) VALUES ($1, $2)";
+    let read = "SELECT ts FROM events WHERE userid = $1 ORDER BY ts DESC LIMIT 10";
+    for number in 0..600_u64 {
+        clock.0.fetch_add(100_000, Ordering::Relaxed);
+        let ts = Value::Int64(i64::try_from(number).unwrap());
+        let user = Value::Uint64(number.wrapping_mul(0x9e37_79b9) % 100);
+        run(&mut session, insert, &[ts, user.clone()]).await;
+        if number % 4 == 0 {
+            run(&mut session, read, &[user]).await;
+        }
+        if number % 10 == 0 {
+            database.write_trace();
+        }
+    }
+    let advice = rows(&mut session, advise).await.unwrap();
+    let (key, current, best) = (1, 2, 3);
+    let is = |row: &[Value], place: usize| row[place] == Value::Bool(true);
+    let now = advice.iter().find(|row| is(row, current)).unwrap();
+    assert_eq!(now[key].to_string(), "(ts, userid)");
+    let better = |row: &&Vec<Value>| is(row, best) && !is(row, current);
+    let first = advice.iter().find(better).unwrap();
+    assert!(first[key].to_string().contains("userid"), "{first:?}");
+    let statements = first.last().unwrap().to_string();
+    assert!(statements.starts_with("CREATE TABLE"), "{statements}");
+    let kept = "SELECT Key FROM sys.advice WHERE Path = 'events' ORDER BY Rank";
+    let kept = rows(&mut session, kept).await.unwrap();
+    let keys: Vec<_> = advice.iter().map(|row| row[key].clone()).collect();
+    assert_eq!(kept.concat(), keys);
+}
