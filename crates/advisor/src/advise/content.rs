@@ -22,6 +22,8 @@ use super::workload::Workload;
 
 /// The most rows that are kept in order.
 const KNOWN_MAX: usize = 1 << 17;
+/// A key grows if more than this share of the rows lie above all before them.
+const GROWING: f64 = 0.8;
 /// No known row.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -165,6 +167,8 @@ pub(crate) struct Content<'w> {
     /// What each place stands for now.
     present: Vec<f64>,
     tree: Vec<f64>,
+    /// Whether rows that are inserted lie above those before them.
+    grows: bool,
 }
 
 impl<'w> Content<'w> {
@@ -189,6 +193,7 @@ impl<'w> Content<'w> {
             places: vec![0; spans.len()],
             present: Vec::new(),
             tree: Vec::new(),
+            grows: false,
         };
         for (place, row) in (0..).zip(&sorted) {
             content.bytes.extend_from_slice(slice(*row));
@@ -197,7 +202,21 @@ impl<'w> Content<'w> {
                 *entry = place;
             }
         }
+        content.grows = content.is_growing();
         content
+    }
+
+    /// Whether most known rows lie above every one that came before.
+    fn is_growing(&self) -> bool {
+        let mut highest = 0;
+        let mut above = 0;
+        for place in &self.places {
+            if *place >= highest {
+                highest = *place;
+                above += 1;
+            }
+        }
+        weight(above) > GROWING * weight(self.places.len())
     }
 
     /// The known rows, in no order.
@@ -211,6 +230,15 @@ impl<'w> Content<'w> {
         self.present = vec![0.0; places];
         self.tree = vec![0.0; places + 1];
         let none_before = self.known.inserted.iter().all(|inserted| *inserted);
+        if none_before && self.grows {
+            // What was there before is not known, but lies below.
+            let first = self.places.iter().position(|place| *place == 0);
+            self.add(
+                first.map_or(NONE, small),
+                self.known.before * weight(places),
+            );
+            return;
+        }
         for known in 0..small(places) {
             let inserted = self.known.inserted.get(at(known)).copied();
             if inserted == Some(false) || none_before {

@@ -63,20 +63,39 @@ impl Standing {
     }
 
     /// The order of telling: what the busiest partition does first, in steps.
-    fn rank(&self, least_load: f64) -> (f64, f64, f64, u32, f64) {
+    fn rank(&self, least_load: f64) -> Rank {
         let level = match self.load > 0.0 && least_load > 0.0 {
             true => ((self.load / least_load).ln() / LEVEL.ln()).floor(),
             false => 0.0,
         };
-        let torn = (self.torn * 20.0).round();
-        let partitions = (self.partitions * 2.0).round();
-        (
+        Rank {
             level,
-            torn + partitions,
-            self.rows.log2().round(),
-            self.oddity,
-            self.key_bytes,
-        )
+            spread: (self.torn * 20.0).round() + (self.partitions * 2.0).round(),
+            rows: self.rows.max(1.0).log2().round(),
+            oddity: self.oddity,
+            key_bytes: self.key_bytes,
+        }
+    }
+}
+
+/// A place in the order of telling: field by field, less is better.
+#[derive(Clone, Copy, Debug)]
+struct Rank {
+    level: f64,
+    spread: f64,
+    rows: f64,
+    oddity: u32,
+    key_bytes: f64,
+}
+
+impl Rank {
+    fn compare(&self, other: &Self) -> Ordering {
+        self.level
+            .total_cmp(&other.level)
+            .then(self.spread.total_cmp(&other.spread))
+            .then(self.rows.total_cmp(&other.rows))
+            .then(self.oddity.cmp(&other.oddity))
+            .then(self.key_bytes.total_cmp(&other.key_bytes))
     }
 }
 
@@ -85,7 +104,7 @@ impl Standing {
 pub(super) fn ranking(standings: &[Standing]) -> Vec<(usize, bool)> {
     let loads = standings.iter().map(|one| one.load);
     let least = loads.fold(f64::INFINITY, f64::min);
-    let mut all: Vec<(usize, bool, (f64, f64, f64, u32, f64))> = standings
+    let mut all: Vec<(usize, bool, Rank)> = standings
         .iter()
         .enumerate()
         .map(|(place, one)| {
@@ -94,13 +113,7 @@ pub(super) fn ranking(standings: &[Standing]) -> Vec<(usize, bool)> {
         })
         .collect();
     all.sort_by(|(_, one_beaten, one), (_, two_beaten, two)| {
-        one_beaten
-            .cmp(two_beaten)
-            .then(one.0.total_cmp(&two.0))
-            .then(one.1.total_cmp(&two.1))
-            .then(one.2.total_cmp(&two.2))
-            .then(one.3.cmp(&two.3))
-            .then(one.4.total_cmp(&two.4))
+        one_beaten.cmp(two_beaten).then(one.compare(two))
     });
     all.into_iter()
         .map(|(place, is_beaten, _)| (place, is_beaten))

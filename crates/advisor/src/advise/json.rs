@@ -41,10 +41,13 @@ fn key(advice: &Advice, place: usize, judged: &Judged) -> Json {
         .iter()
         .zip(&figures.statements)
         .filter_map(|(statement, one)| {
-            let mut object = per_read((*one)?);
-            object["fingerprint"] = json!(statement.fingerprint);
-            object["text"] = json!(statement.text);
-            Some(object)
+            let one = (*one)?;
+            Some(json!({
+                "fingerprint": statement.fingerprint,
+                "text": statement.text,
+                "partitions": one.partitions,
+                "rows": one.rows,
+            }))
         })
         .collect();
     json!({

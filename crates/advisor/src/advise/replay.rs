@@ -228,6 +228,12 @@ impl Replay<'_, '_> {
         // So many transactions as this one would be looked at closely.
         let looked_at = txn.weight * pace.load / SAMPLED_ONE_IN;
         let sampled = looked_at >= 1.0 || chance(&self.random) < looked_at;
+        // Only these are timed, and stand for the others: a light load is known as roughly here as in
+        // a real partition, and crosses the line to a split as early or as late.
+        let stands_for = match sampled {
+            true => 1.0 / looked_at.min(1.0),
+            false => 0.0,
+        };
         let now_us = self.setting.workload.from_us.saturating_add(now_us);
         let multi_partition = self.touches.partitions() > 1;
         for group in self.touches.groups() {
@@ -237,7 +243,7 @@ impl Replay<'_, '_> {
             let busy_us = group.cost_us * txn.weight;
             partition.window_us += busy_us;
             // The load is per second, and a stretched second has fewer transactions in it.
-            partition.busy_us += busy_us * pace.load * pace.stretch;
+            partition.busy_us += busy_us * pace.load * pace.stretch * stands_for;
             self.outcome.busy_us += busy_us;
             if sampled {
                 let heavier = looked_at.max(1.0);

@@ -30,6 +30,7 @@ impl Page {
         self.0
             .write_fmt(line)
             .expect("writing to a String never fails");
+        self.0.truncate(self.0.trim_end_matches(' ').len());
         self.0.push('\n');
     }
 

@@ -302,7 +302,6 @@ impl Workload {
             rows,
             rows_read: count(op.rows_read),
             limit: count(op.limit),
-            #[expect(clippy::cast_possible_truncation, reason = "a time to seven digits")]
             busy_us: op.busy_us.map(|busy_us| busy_us as f32),
             factor: 1.0,
             writes: kind.writes(),

@@ -145,10 +145,8 @@ pub(crate) fn events(seconds: u64, user: impl Fn(&SeededRandom) -> u64) -> Trace
     maker.finish(seconds)
 }
 
-/// The orders of the documents: by a number that is counted up. Each is read again a few times, and
-/// if `lists`, the latest ones are listed.
-pub(crate) fn orders(seconds: u64, lists: bool) -> Trace {
-    let table = Table {
+fn orders_table() -> Table {
+    Table {
         id: 1,
         name: "orders".to_owned(),
         columns: vec![
@@ -166,9 +164,14 @@ pub(crate) fn orders(seconds: u64, lists: bool) -> Trace {
         partitions: 1,
         check_interval_s: 5,
         ..Table::default()
-    };
+    }
+}
+
+/// The orders of the documents: by a number that is counted up. Each is read again a few times, and
+/// if `lists`, the latest ones are listed.
+pub(crate) fn orders(seconds: u64, lists: bool) -> Trace {
     let mut maker = Maker::new(
-        table,
+        orders_table(),
         vec![
             statement(
                 1,

@@ -5,5 +5,6 @@
 mod control;
 #[path = "../opened/database.rs"]
 mod database;
+mod predicted;
 mod seeds;
 mod stage;
