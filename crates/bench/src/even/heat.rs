@@ -1,4 +1,5 @@
-//! What measuring heat costs: the same statements on two databases, one of which measures none.
+//! What measuring heat and recording cost: the same statements on two databases, one of which does
+//! neither.
 //!
 //! ```text
 //!   of ten statements   nine  SELECT v FROM t WHERE id = $1
@@ -18,7 +19,7 @@ use crate::measure::{Report, Stopwatch, alternate, per_second};
 use crate::options::Options;
 use crate::{Error, Result};
 
-/// Heat may cost three of a hundred.
+/// Heat and the recorder may cost three of a hundred.
 const FLOOR: f64 = 0.97;
 
 const ROWS: u32 = 100_000;
@@ -37,11 +38,13 @@ struct Side {
 impl Side {
     fn open(dir: &Path, heat: bool) -> Result<Self> {
         let dir = dir.to_owned();
+        let trace = dir.join("trace");
         let open = move || -> storage::Result<Arc<dyn Engine>> {
             Ok(Arc::new(FjallEngine::open(&dir, FjallOptions::default())?))
         };
         let mut options = db::Options::new(Arc::new(SharedPlacement::new(open)));
         options.heat = heat;
+        options.trace = Some(trace);
         let database = Arc::new(Database::open_with(options)?);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -55,9 +58,12 @@ impl Side {
         };
         let create = prepare("CREATE TABLE t (id bigint PRIMARY KEY, v bigint)")?;
         let buffered = prepare("SET synchronous_commit = off")?;
-        for one in [create, buffered] {
+        let record = prepare(&format!("ALTER SYSTEM SET record = {heat}"))?;
+        for one in [create, buffered, record] {
             runtime.block_on(session.execute(&one, &[]))?;
         }
+        // So the setting holds.
+        database.write_trace();
         let table = database.table("t")?;
         let rows: Vec<_> = (0..i64::from(ROWS))
             .map(|id| [Value::Int64(id), Value::Int64(0)])
