@@ -26,6 +26,10 @@ const CHECK_INTERVAL_S: u64 = 5;
 const WINDOW_TXNS: usize = 400;
 const WINDOWS_MIN: usize = 8;
 const WINDOWS_MAX: usize = 60;
+/// Where a split falls is a matter of chance, so a replay is repeated with other draws, unless very
+/// many transactions make chance small and repeating long.
+const REPEATS: usize = 3;
+const REPEATED_TXNS_MAX: usize = 200_000;
 
 /// A key with what was found out about it.
 #[derive(Clone, Debug)]
@@ -147,7 +151,8 @@ impl<'o> Judge<'o> {
             let is_current = place == 0;
             let mut content = Content::new(&self.workload, &self.known, &key);
             let recorded = self.replay(&key, is_current, Pace::RECORDED, &mut content);
-            let cores = ratio(recorded.busy_us, self.workload.duration_us as f64);
+            let replayed_us = self.workload.duration_us as f64 * weight(recorded.repeats.max(1));
+            let cores = ratio(recorded.busy_us, replayed_us);
             if is_current {
                 self.cores = cores;
             }
@@ -239,8 +244,15 @@ impl<'o> Judge<'o> {
         pace: Pace,
         content: &mut Content<'_>,
     ) -> Outcome {
-        let setting = self.setting(key, is_current, pace);
-        replay(&setting, content)
+        let mut setting = self.setting(key, is_current, pace);
+        let mut outcome = replay(&setting, content);
+        if self.workload.txns.len() <= REPEATED_TXNS_MAX {
+            for _ in 1..REPEATS {
+                setting.seed = setting.seed.wrapping_add(1);
+                outcome.add(&replay(&setting, content));
+            }
+        }
+        outcome
     }
 
     fn picture(&self, key: &Key, is_current: bool) -> Option<HeatMap> {

@@ -92,6 +92,8 @@ pub(crate) struct Outcome {
     pub(crate) busy_us: f64,
     /// Transactions that were replayed.
     pub(crate) replayed: u64,
+    /// How often that was done.
+    pub(crate) repeats: usize,
 }
 
 /// Busy time of one stretch of time.
@@ -306,11 +308,27 @@ impl Replay<'_, '_> {
 
     fn finish(mut self) -> Outcome {
         self.outcome.partitions = self.partitions.list.len();
+        self.outcome.repeats = 1;
         self.outcome
     }
 }
 
 impl Outcome {
+    /// Adds what another replay of the same gave; partitions and splits stay those of the first.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.windows.extend_from_slice(&other.windows);
+        self.txns += other.txns;
+        self.single += other.single;
+        for (sum, more) in self.reads.iter_mut().zip(&other.reads) {
+            sum.runs += more.runs;
+            sum.partitions += more.partitions;
+            sum.rows += more.rows;
+        }
+        self.busy_us += other.busy_us;
+        self.replayed += other.replayed;
+        self.repeats += other.repeats;
+    }
+
     /// The share of the busiest partition in the second half.
     pub(crate) fn peak(&self) -> f64 {
         peak_share(&self.windows)
