@@ -36,11 +36,7 @@ const PARTS: [(&str, Part); 2] = [("lint", lint), ("replay", replay)];
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::read(arguments)?;
     let mut report = Report::default();
-    let chosen = |name: &str| options.only.as_deref().is_none_or(|only| only == name);
-    if !PARTS.iter().any(|(name, _)| chosen(name)) {
-        return Err(Error::Usage("the parts are lint and replay".to_owned()));
-    }
-    for (name, part) in PARTS.iter().filter(|(name, _)| chosen(name)) {
+    for (name, part) in options.chosen(&PARTS, |(name, _)| name)? {
         eprintln!("{name}");
         if let Err(error) = part(&mut report, &options) {
             report.broken(name, &error);

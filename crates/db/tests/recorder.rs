@@ -101,9 +101,12 @@ fn told(trace: &Trace, op: &Op) -> String {
             .map(|(column, value)| format!("{}:{value}", name(*column)));
         told += &format!(" ({})", values.collect::<Vec<_>>().join(" "));
     }
-    told + &op
+    told += &op
         .found
-        .map_or(String::new(), |found| format!(" found {found}"))
+        .map_or(String::new(), |found| format!(" found {found}"));
+    told + &op
+        .rows_read
+        .map_or(String::new(), |rows| format!(" of {rows}"))
 }
 
 fn all_told(trace: &Trace) -> Vec<String> {
@@ -144,10 +147,10 @@ async fn statements_are_kept_with_what_they_bind_and_the_rows_they_touch() {
     let expected = [
         "1 × insert events (ts:10 userid:7 city:Oslo)",
         "1 × insert events (ts:20 userid:8 city:NULL) (ts:30 userid:9 city:NULL)",
-        "1 × read events ts=10 userid=7 (city:Oslo)",
-        "1 × read events userid=7 by ts desc limit 5 (ts:10 city:Oslo)",
+        "1 × read events ts=10 userid=7 (city:Oslo) of 1",
+        "1 × read events userid=7 by ts desc limit 5 (ts:10 city:Oslo) of 3",
         "1 × update events ts>=5 ts<=25 (ts:10 userid:7 city:Oslo) (ts:20 userid:8 city:NULL)",
-        "1 × delete events ts=20 userid=8 (ts:20 userid:8 city:NULL); read events userid=7|9",
+        "1 × delete events ts=20 userid=8 (ts:20 userid:8 city:NULL); read events userid=7|9 of 3",
     ];
     assert_eq!(all_told(&trace), expected);
     let events = trace.table("events").unwrap();

@@ -26,6 +26,8 @@ pub(crate) struct Footprints {
     accesses: usize,
     /// How often it was begun to count anew.
     round: u64,
+    /// Rows that were gone over since then.
+    rows: u64,
     touched: Vec<Touched>,
 }
 
@@ -59,6 +61,7 @@ impl Store {
                 sampled: false,
                 accesses: 0,
                 round: 0,
+                rows: 0,
                 touched: Vec::new(),
             },
         }
@@ -73,6 +76,7 @@ impl Footprints {
             sampled,
             accesses: 0,
             round: 0,
+            rows: 0,
             touched: Vec::new(),
         }
     }
@@ -87,6 +91,9 @@ impl Footprints {
             return;
         }
         let keep = self.sampled && self.accesses < ACCESSES_MAX;
+        if touch.kind != AccessKind::Write {
+            self.rows += touch.rows;
+        }
         let entry = self.entry(partition);
         match touch.kind {
             AccessKind::Read => {
@@ -143,6 +150,12 @@ impl Footprints {
     /// Begins to count anew, for one of the statements of a transaction.
     pub(crate) fn begin_round(&mut self) {
         self.round += 1;
+        self.rows = 0;
+    }
+
+    /// How many rows were gone over since it was begun to count.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// How many partitions were touched since it was begun to count.

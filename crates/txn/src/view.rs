@@ -420,6 +420,11 @@ impl Touches {
     pub fn count(&self) -> usize {
         self.0.state.lock().footprints.count()
     }
+
+    /// How many rows were gone over so far, whether they were answered with or not.
+    pub fn rows(&self) -> u64 {
+        self.0.state.lock().footprints.rows()
+    }
 }
 
 impl Drop for View {

@@ -216,6 +216,9 @@ fn done<'t>(
         if !(alone && writes) {
             touch.op.busy_us = Some(outcome.took_ns / 1_000 / count);
         }
+        if !touch.kind.writes() {
+            touch.op.rows_read = outcome.rows_read.map(|rows| rows / count);
+        }
         fill(touch, &outcome);
     }
     let done = touches.into_iter().map(|touch| Done {

@@ -46,6 +46,8 @@ pub(super) struct Outcome {
     pub(super) columns: Option<Arc<[ResultColumn]>>,
     /// How many rows it answered with or wrote.
     pub(super) count: u64,
+    /// How many rows it went over to find them, if that was counted.
+    pub(super) rows_read: Option<u64>,
     pub(super) took_ns: u64,
     pub(super) failed: bool,
     pub(super) ended: bool,
@@ -114,9 +116,10 @@ impl Seen {
     }
 
     /// The statement has ended.
-    pub(crate) fn end(&self, count: u64, took_ns: u64, failed: bool) {
+    pub(crate) fn end(&self, count: u64, rows_read: Option<u64>, took_ns: u64, failed: bool) {
         let mut outcome = self.outcome.lock();
         outcome.count = count;
+        outcome.rows_read = rows_read;
         outcome.took_ns = took_ns;
         outcome.failed = failed;
         outcome.ended = true;

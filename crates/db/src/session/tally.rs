@@ -58,6 +58,14 @@ impl Touched {
             Self::Known(count) => *count,
         }
     }
+
+    /// How many rows it goes over, if that is counted.
+    fn rows(&self) -> Option<u64> {
+        match self {
+            Self::Counting(touches) => Some(touches.rows()),
+            Self::Unknown | Self::Known(_) => None,
+        }
+    }
 }
 
 impl Run {
@@ -90,7 +98,7 @@ impl Run {
             failed: self.failed,
         });
         if let Some(seen) = &self.seen {
-            seen.end(self.rows, took_ns, self.failed);
+            seen.end(self.rows, self.touched.rows(), took_ns, self.failed);
         }
     }
 }

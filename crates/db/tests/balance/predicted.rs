@@ -19,8 +19,11 @@ const TXNS: u64 = 240;
 /// What the clock of the stage lets a write and a read take.
 const WRITE_US: u64 = 30_000;
 const READ_US: u64 = 10_000;
-/// Most predictions are off by less than this share of what is measured, and none by more than that:
-/// one in eight of so few transactions is timed, so chance decides when a partition counts as busy.
+/// How often each work is done, with other chances: one in eight of so few transactions is timed, so
+/// chance decides when a partition counts as busy.
+const TIMES: u64 = 5;
+/// Nine of ten predictions are off by less than this share of what is measured, and none by more than
+/// that.
 const OFF_MOSTLY: f64 = 0.10;
 const OFF_MAX: f64 = 0.25;
 
@@ -116,8 +119,8 @@ struct Real {
 }
 
 impl Real {
-    async fn new(work: &Work) -> Self {
-        let stage = Stage::new();
+    async fn new(work: &Work, seed: u64) -> Self {
+        let stage = Stage::with_seed(seed);
         let key = if work.grows { "n, u" } else { "u, n" };
         let create =
             format!("CREATE TABLE t (u Uint64 NOT NULL, n Uint64 NOT NULL, PRIMARY KEY ({key}))");
@@ -178,9 +181,9 @@ impl Real {
 }
 
 /// Runs the work for real; answers with its trace, the heat of each round, and the partitions.
-async fn run(work: &Work) -> (Trace, Vec<Window>, usize) {
-    let real = Real::new(work).await;
-    let random = SeededRandom::new(3);
+async fn run(work: &Work, seed: u64) -> (Trace, Vec<Window>, usize) {
+    let real = Real::new(work, seed).await;
+    let random = SeededRandom::new(seed);
     let mut trace = blank(work);
     let mut known: Vec<(u64, u64)> = Vec::new();
     let mut windows = Vec::new();
@@ -211,22 +214,26 @@ async fn run(work: &Work) -> (Trace, Vec<Window>, usize) {
 #[tokio::test]
 async fn the_database_does_what_the_advisor_predicts() {
     let mut told = String::new();
-    let mut near = 0;
-    let mut far = 0;
+    let (mut all, mut near, mut far) = (0, 0, 0);
     for work in &WORKS {
-        let (trace, windows, partitions) = run(work).await;
-        let settled = windows.split_at(windows.len() / 2).1;
-        let measured = peak_share(settled);
-        let advice = advise(&trace, "t", &Options::default()).unwrap();
-        let figures = &advice.current().unwrap().figures;
-        let predicted = figures.recorded.value;
-        let off = (predicted - measured).abs() / measured;
-        near += usize::from(off <= OFF_MOSTLY);
-        far += usize::from(off > OFF_MAX);
-        told += &format!(
-            "{}: predicted {predicted:.3} in {} partitions, measured {measured:.3} in {partitions}\n",
-            work.name, figures.recorded_partitions
-        );
+        for seed in 1..=TIMES {
+            let (trace, windows, partitions) = run(work, seed).await;
+            let settled = windows.split_at(windows.len() / 2).1;
+            let measured = peak_share(settled);
+            let advice = advise(&trace, "t", &Options::default()).unwrap();
+            let figures = &advice.current().unwrap().figures;
+            let predicted = figures.recorded.value;
+            let off = (predicted - measured).abs() / measured;
+            all += 1;
+            near += usize::from(off <= OFF_MOSTLY);
+            far += usize::from(off > OFF_MAX);
+            told += &format!(
+                "{}: predicted {predicted:.3} in {} partitions, measured {measured:.3} in \
+                 {partitions}\n",
+                work.name, figures.recorded_partitions
+            );
+        }
     }
-    assert!(far == 0 && near >= 4, "{told}");
+    assert_eq!(all, 30);
+    assert!(far == 0 && near >= 27, "{near} of {all} are near\n{told}");
 }

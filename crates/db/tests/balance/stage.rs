@@ -35,24 +35,35 @@ pub(crate) struct Stage {
     pub(crate) db: Arc<Database>,
     clock: Arc<BusyClock>,
     medium: Arc<MemoryMedium>,
+    seed: u64,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
+        Self::with_seed(1)
+    }
+
+    /// A stage on which other transactions are looked at closely.
+    pub(crate) fn with_seed(seed: u64) -> Self {
         let clock = Arc::new(BusyClock {
             now_us: AtomicU64::new(START_US),
             asked: AtomicU64::new(0),
         });
         let medium = Arc::new(MemoryMedium::new());
-        let db = open(&medium, &clock);
-        Self { db, clock, medium }
+        let db = open(&medium, &clock, seed);
+        Self {
+            db,
+            clock,
+            medium,
+            seed,
+        }
     }
 
     pub(crate) fn restart(self) -> Self {
-        let Self { db, clock, medium } = self;
+        let Self { db, .. } = self;
         drop(db);
-        let db = open(&medium, &clock);
-        Self { db, clock, medium }
+        let db = open(&self.medium, &self.clock, self.seed);
+        Self { db, ..self }
     }
 
     pub(crate) async fn ask(&self, text: &str) -> Result<Vec<Vec<Value>>, Error> {
@@ -103,13 +114,13 @@ impl Stage {
     }
 }
 
-fn open(medium: &Arc<MemoryMedium>, clock: &Arc<BusyClock>) -> Arc<Database> {
+fn open(medium: &Arc<MemoryMedium>, clock: &Arc<BusyClock>, seed: u64) -> Arc<Database> {
     let medium = Arc::clone(medium);
     let db = opened(
         move || Arc::new(MemoryEngine::open(&medium)),
         |options| {
             options.clock = Arc::clone(clock) as Arc<_>;
-            options.random = Arc::new(SeededRandom::new(1));
+            options.random = Arc::new(SeededRandom::new(seed));
         },
     );
     db.unwrap()
