@@ -87,6 +87,8 @@ impl Store {
             effort.end();
         }
         self.publish(&mut sequencer, &own, applied);
+        // It may have been a very large group, and the next one may be long in coming.
+        sequencer.pending.clear();
         outcomes
     }
 
