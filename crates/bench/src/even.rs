@@ -17,22 +17,19 @@ pub(crate) const ABOUT: &str =
 /// How much is done.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
-    rounds: u32,
-    /// Statements of a round when heat is measured.
-    statements: u32,
+    /// Pairs of turns when heat is measured.
+    pairs: u32,
     /// How long requests go on while partitions change.
     live_seconds: u64,
 }
 
 const FULL: Scale = Scale {
-    rounds: 7,
-    statements: 300_000,
+    pairs: 400,
     live_seconds: 60,
 };
 
 const QUICK: Scale = Scale {
-    rounds: 3,
-    statements: 30_000,
+    pairs: 40,
     live_seconds: 10,
 };
 

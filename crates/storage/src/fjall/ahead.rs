@@ -1,13 +1,15 @@
 //! Zeros ahead of the journal's end, so that a sync finds its blocks in place.
 //!
-//! fjall makes a journal 64 MiB long with nothing in it. The file system gives it a block when a record
-//! first reaches there, and the sync of that record then waits for the block's entry in the file's
-//! index too: a second write to another place of the disk. Zeros are written ahead a piece at a time,
-//! which pays for many blocks at once, and the syncs of the records wait for nothing but themselves.
+//! fjall makes a journal 64 MiB long with nothing in it, and writes past that length while no memtable
+//! is full. The file system gives the file a block when a record first reaches there, and past the
+//! length every record makes it longer. The sync of such a record waits for the file's entry in the
+//! index of files too: a second write to another place of the disk. Zeros are written ahead a piece at
+//! a time, which pays for many blocks at once, and the syncs of the records wait for nothing but
+//! themselves.
 //!
 //! ```text
 //!      records            zeros          nothing yet
-//!   ├──────────────┼──────────────────┼───────────────── … ┤ 64 MiB
+//!   ├──────────────┼──────────────────┼───────────────── … ┤ 64 MiB, or where the zeros end past it
 //!                  └ end_max          └ zeroed
 //! ```
 //!
@@ -30,11 +32,11 @@ use std::path::PathBuf;
 use super::journal;
 use crate::Operation;
 
-/// What one batch takes beside its records.
-pub(super) const BATCH_BYTES_MAX: u64 = 64;
+/// What one batch takes beside its records: a head and an end of 13 bytes each.
+pub(super) const BATCH_BYTES_MAX: u64 = 32;
 
-/// What one record takes beside its key and value.
-const RECORD_BYTES_MAX: u64 = 64;
+/// What one record takes beside its key and value: a head of 21 bytes.
+const RECORD_BYTES_MAX: u64 = 24;
 
 /// More than fjall buffers.
 const MARGIN_BYTES: u64 = 64 << 10;
@@ -44,7 +46,8 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// The most that an operation takes in a journal, compressed in vain or not at all.
+/// The most that an operation takes in a journal. Values of 4 KiB and more are compressed, in vain
+/// perhaps, which adds 16 bytes and less than a hundredth.
 pub(super) fn record_bytes_max(operation: &Operation) -> u64 {
     let bytes = match operation {
         Operation::Put(_, key, value) => key.len() + value.len(),
@@ -125,9 +128,9 @@ impl Ahead {
     }
 }
 
-/// Writes a piece, as far as the file goes.
+/// Writes a piece. A file that ends before becomes as long as that.
 fn write_zeros(file: &File, start: u64) -> io::Result<()> {
-    let end = (start + PIECE_BYTES).min(file.metadata()?.len());
+    let end = start + PIECE_BYTES;
     let mut position = start;
     while position < end {
         let left = usize::try_from(end - position).unwrap_or(ZEROS.len());
@@ -141,6 +144,8 @@ fn write_zeros(file: &File, start: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fjall::FjallEngine;
+    use crate::{Batch, Durability, Engine, FjallOptions, SpaceId};
     use proptest::prelude::*;
 
     /// What fjall does with its journals.
@@ -209,6 +214,61 @@ mod tests {
                 let records = &content[..usize::try_from(*end).unwrap()];
                 prop_assert!(records.iter().all(|&byte| byte == 1), "journal {number}");
             }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+        /// fjall's own journal ends before the bound, or zeros could fall on its records.
+        #[test]
+        fn batches_take_no_more_than_is_thought(
+            batches in prop::collection::vec(
+                prop::collection::vec((1_usize..200, 0_usize..9_000, any::<bool>()), 1..20),
+                1..8,
+            ),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let engine = FjallEngine::open(folder.path(), FjallOptions::default()).unwrap();
+            engine.create_space(SpaceId(1)).unwrap();
+            let mut words = 0_u64..;
+            let mut chance = || xxhash_rust::xxh3::xxh3_64(&words.next().unwrap().to_le_bytes());
+            for sizes in batches {
+                let mut batch = Batch::default();
+                for (key, value, put) in sizes {
+                    // Chance cannot be compressed.
+                    let mut bytes = Vec::new();
+                    while bytes.len() < key + value {
+                        bytes.extend(chance().to_le_bytes());
+                    }
+                    let value = bytes.split_off(key);
+                    match put {
+                        true => batch.put(SpaceId(1), bytes, value),
+                        false => batch.remove(SpaceId(1), bytes),
+                    }
+                }
+                engine.write(batch, Durability::Synced).unwrap();
+            }
+            let (_, journal) = journal::newest(&engine.path).unwrap().unwrap();
+            let end_max = engine.ahead.lock().end_max;
+            let mut content = vec![0; usize::try_from(end_max + MARGIN_BYTES).unwrap()];
+            File::open(journal).unwrap().read_exact_at(&mut content, 0).unwrap();
+            let end = content.iter().rposition(|&byte| byte != 0).unwrap() + 1;
+            prop_assert!(u64::try_from(end).unwrap() <= end_max, "{end} past {end_max}");
+        }
+    }
+
+    #[test]
+    fn a_journal_becomes_longer_ahead_of_its_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ahead = Ahead::new(folder.path().to_path_buf(), None);
+        let file = create(folder.path(), 1);
+        let length = file.metadata().unwrap().len();
+        let mut end = 0;
+        while end < 2 * length {
+            ahead.make_room(100_000);
+            end += 100_000;
+            assert!(file.metadata().unwrap().len() >= end);
         }
     }
 
