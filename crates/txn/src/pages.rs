@@ -28,6 +28,7 @@
 
 mod budget;
 mod fresh;
+mod headed;
 mod page;
 mod touched;
 
@@ -43,6 +44,7 @@ use storage::{Bytes, KeyRange};
 
 pub(crate) use budget::Budget;
 pub(crate) use fresh::Fresh;
+pub(crate) use headed::Headed;
 pub(crate) use page::{Gathered, Page};
 use touched::Keys;
 pub(crate) use touched::Touched;
@@ -67,7 +69,7 @@ pub(crate) struct TablePages {
     /// How often something changed.
     epoch: AtomicU64,
     /// By their lower bounds; no two overlap.
-    pages: RwLock<BTreeMap<Lower, Arc<Page>>>,
+    pages: RwLock<BTreeMap<Headed, Arc<Page>>>,
 }
 
 /// What is known about the rows from a key on.
@@ -88,8 +90,13 @@ impl Pages {
     }
 
     /// The pages of a table, if it was ever scanned.
-    pub(crate) fn of(&self, table: TableId) -> Option<Arc<TablePages>> {
+    fn of(&self, table: TableId) -> Option<Arc<TablePages>> {
         self.tables.read().get(&table).cloned()
+    }
+
+    /// The newest version of a key; nothing if no page would hold it.
+    pub(crate) fn get(&self, table: TableId, key: &[u8]) -> Option<Found> {
+        self.tables.read().get(&table)?.get(key)
     }
 
     /// The pages of a table that is going to be scanned.
@@ -141,22 +148,22 @@ impl TablePages {
 
     /// What is known about the rows from `key` on.
     pub(crate) fn look(&self, key: &Bytes) -> Known {
-        let sought = Lower::new(key.clone());
+        let sought = Headed::new(key.clone());
         let pages = self.pages.read();
         if let Some(page) = find(&pages, &sought) {
             page.use_it();
             return Known::Page(Arc::clone(page));
         }
         let after = (Bound::Excluded(&sought), Bound::Unbounded);
-        let next = pages.range::<Lower, _>(after).next();
+        let next = pages.range::<Headed, _>(after).next();
         Known::Nothing {
             until: next.map(|(lower, _)| lower.key.clone()),
         }
     }
 
     /// The newest version of a key; nothing if no page would hold it.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Found> {
-        let sought = Lower::new(Bytes::copy_from_slice(key));
+    fn get(&self, key: &[u8]) -> Option<Found> {
+        let sought = Headed::new(Bytes::copy_from_slice(key));
         let pages = self.pages.read();
         let page = find(&pages, &sought)?;
         page.use_it();
@@ -166,11 +173,11 @@ impl TablePages {
     /// The pages that end where a range begins, and begin where it ends.
     fn neighbours(&self, range: &KeyRange) -> Vec<Arc<Page>> {
         let pages = self.pages.read();
-        let lower = Lower::new(range.lower.clone());
+        let lower = Headed::new(range.lower.clone());
         let below = (Bound::Unbounded, Bound::Excluded(&lower));
-        let before = pages.range::<Lower, _>(below).next_back();
+        let before = pages.range::<Headed, _>(below).next_back();
         let before = before.filter(|(_, page)| page.upper() == Some(&range.lower));
-        let upper = range.upper.clone().map(Lower::new);
+        let upper = range.upper.clone().map(Headed::new);
         let after = upper.and_then(|upper| pages.get(&upper));
         let both = before.map(|(_, page)| page).into_iter().chain(after);
         both.cloned().collect()
@@ -185,27 +192,28 @@ impl TablePages {
             return false;
         }
         let below = match page.upper() {
-            Some(upper) => Bound::Excluded(Lower::new(upper.clone())),
+            Some(upper) => Bound::Excluded(Headed::new(upper.clone())),
             None => Bound::Unbounded,
         };
         let before = pages.range((Bound::Unbounded, below)).rev();
         let overlapping = before.map(|(_, other)| other);
-        let mut overlapping = overlapping.take_while(|other| other.reaches(page.lower()));
+        let lower = Headed::new(page.lower().clone());
+        let mut overlapping = overlapping.take_while(|other| other.reaches(&lower));
         let is_joined = |other: &Arc<Page>| joined.iter().any(|one| Arc::ptr_eq(one, other));
         if !overlapping.all(is_joined) {
             return false;
         }
         for one in joined {
-            pages.remove(&Lower::new(one.lower().clone()));
+            pages.remove(&Headed::new(one.lower().clone()));
         }
-        pages.insert(Lower::new(page.lower().clone()), Arc::clone(page));
+        pages.insert(lower, Arc::clone(page));
         true
     }
 
     /// Removes a page if it is still there.
     fn remove(&self, page: &Arc<Page>) {
         let mut pages = self.pages.write();
-        let lower = Lower::new(page.lower().clone());
+        let lower = Headed::new(page.lower().clone());
         let found = pages.get(&lower);
         if found.is_some_and(|found| Arc::ptr_eq(found, page)) {
             pages.remove(&lower);
@@ -220,8 +228,8 @@ impl TablePages {
             if pages.is_empty() {
                 break;
             }
-            let found = find(&pages, &Lower::new(key.clone()));
-            if let Some(lower) = found.map(|page| Lower::new(page.lower().clone())) {
+            let found = find(&pages, &Headed::new(key.clone()));
+            if let Some(lower) = found.map(|page| Headed::new(page.lower().clone())) {
                 pages.remove(&lower);
             }
         }
@@ -236,37 +244,10 @@ impl TablePages {
 }
 
 /// The page that would hold a key.
-fn find<'p>(pages: &'p BTreeMap<Lower, Arc<Page>>, sought: &Lower) -> Option<&'p Arc<Page>> {
+fn find<'p>(pages: &'p BTreeMap<Headed, Arc<Page>>, sought: &Headed) -> Option<&'p Arc<Page>> {
     let until = (Bound::Unbounded, Bound::Included(sought));
-    let (_, page) = pages.range::<Lower, _>(until).next_back()?;
-    page.reaches(&sought.key).then_some(page)
-}
-
-/// A lower bound with how it begins beside it: most are told apart by that, without a look at bytes
-/// that lie elsewhere.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Lower {
-    /// The first bytes as numbers, enough for two columns of eight bytes with their tags; zeros follow
-    /// a short key.
-    head: (u128, u64),
-    key: Bytes,
-}
-
-impl Lower {
-    fn new(key: Bytes) -> Self {
-        const BYTES: usize = size_of::<u128>() + size_of::<u64>();
-        let first: [u8; BYTES] = key.first_chunk().copied().unwrap_or_else(|| {
-            let mut first = [0; BYTES];
-            for (byte, of) in first.iter_mut().zip(&key) {
-                *byte = *of;
-            }
-            first
-        });
-        let (high, low) = first.split_first_chunk().expect("sixteen of them");
-        let low = low.try_into().expect("and eight more");
-        let head = (u128::from_be_bytes(*high), u64::from_be_bytes(low));
-        Self { head, key }
-    }
+    let (_, page) = pages.range::<Headed, _>(until).next_back()?;
+    page.reaches(sought).then_some(page)
 }
 
 #[cfg(test)]

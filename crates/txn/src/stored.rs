@@ -8,7 +8,7 @@ use storage::{Bytes, Direction, KeyRange, Pair};
 
 use crate::Result;
 use crate::engines::Slot;
-use crate::pages::{Gathered, Known, Page, TablePages};
+use crate::pages::{Gathered, Headed, Known, Page, TablePages};
 use crate::version::{Version, VersionRef};
 
 /// A walk over the newest versions of a range in one engine. It stands on a row after each
@@ -195,7 +195,7 @@ impl Stored {
             false => page.below(&self.rest.lower),
         };
         let end = match &self.rest.upper {
-            Some(upper) if page.reaches(upper) => page.below(upper),
+            Some(upper) if page.reaches(&Headed::new(upper.clone())) => page.below(upper),
             _ => page.len(),
         };
         self.go_on_from(page.upper().cloned());

@@ -444,8 +444,7 @@ impl Store {
         if let Some(version) = slot.pages.fresh.get(table, key) {
             return Ok(Some(version));
         }
-        let known = slot.pages.of(table).and_then(|pages| pages.get(key));
-        let version = match known {
+        let version = match slot.pages.get(table, key) {
             Some(version) => version,
             None => {
                 let bytes = slot.get(table_space(table), key)?;

@@ -185,10 +185,7 @@ mod tests {
         store.warm_up().unwrap();
         let map = store.map(TABLE).unwrap();
         let slot = store.engines.get(map.route(&[]).descriptor.engine).unwrap();
-        let Some(pages) = slot.pages.of(TABLE) else {
-            return 0;
-        };
-        let found = |number: &u16| pages.get(&key(*number)).is_some();
+        let found = |number: &u16| slot.pages.get(TABLE, &key(*number)).is_some();
         (0..ROWS).filter(found).count()
     }
 

@@ -10,10 +10,10 @@ use crate::measure::{Report, Sample, Stopwatch, grouped, settle_by};
 
 /// What one server did in its turns.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Side {
-    pub(crate) per_second: Sample,
+struct Side {
+    per_second: Sample,
     /// Processor time of the server for each transaction or row.
-    pub(crate) cpu_us: Sample,
+    cpu_us: Sample,
     /// Share of the transactions that needed more than one try.
     retried: Sample,
 }
@@ -44,24 +44,33 @@ impl Side {
     }
 }
 
-/// Both sides.
+/// Both sides, and how they compare in each round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contest {
-    pub(crate) ours: Side,
-    pub(crate) theirs: Side,
+    ours: Side,
+    theirs: Side,
+    /// Our rate over theirs.
+    rates: Sample,
+    /// Their processor time over ours.
+    costs: Sample,
 }
 
 impl Contest {
+    fn add(&mut self, ours: &Turn, theirs: &Turn) {
+        self.ours.add(ours);
+        self.theirs.add(theirs);
+        self.rates.add(ours.per_second / theirs.per_second);
+        self.costs.add(theirs.cpu_us / ours.cpu_us);
+    }
+
     /// Prints the ratio of the rates.
     pub(crate) fn tell(&self, report: &mut Report, name: &str, floor: Option<f64>) {
-        let ratio = self.ours.per_second.median() / self.theirs.per_second.median();
-        report.against(name, ratio, floor, &self.figures());
+        report.against(name, self.rates.median(), floor, &self.figures());
     }
 
     /// Prints how much more processor time the other server takes.
     pub(crate) fn tell_cpu(&self, report: &mut Report, name: &str, floor: Option<f64>) {
-        let ratio = self.theirs.cpu_us.median() / self.ours.cpu_us.median();
-        report.against(name, ratio, floor, &self.figures());
+        report.against(name, self.costs.median(), floor, &self.figures());
     }
 
     fn figures(&self) -> String {
@@ -84,7 +93,7 @@ pub(crate) struct Scripts<'a> {
 pub(crate) fn pgbench(arena: &mut Arena<'_>, scripts: Scripts<'_>) -> Result<Contest> {
     let seconds = arena.scale.seconds;
     let rows = i64::from(arena.scale.rows);
-    in_turns(arena, |server, round| {
+    in_turns(arena, arena.scale.rounds, |server, round| {
         let ours = server.name == "evenkeel";
         let load = Load {
             script: if ours { scripts.ours } else { scripts.theirs },
@@ -103,14 +112,15 @@ pub(crate) fn pgbench(arena: &mut Arena<'_>, scripts: Scripts<'_>) -> Result<Con
     })
 }
 
-/// Lets both do a piece of work of so many rows, after something that is not timed.
+/// Lets both do a piece of work of so many rows, after something that is not timed. It is long enough
+/// for a few rounds.
 pub(crate) fn work(
     arena: &mut Arena<'_>,
     rows: u32,
     prepare: impl Fn(&Server) -> Result<()>,
     work: impl Fn(&Server) -> Result<()>,
 ) -> Result<Contest> {
-    in_turns(arena, |server, _| {
+    in_turns(arena, arena.scale.works, |server, _| {
         prepare(server)?;
         let before = server.cpu();
         let watch = Stopwatch::start();
@@ -127,16 +137,16 @@ pub(crate) fn work(
 
 fn in_turns(
     arena: &mut Arena<'_>,
+    rounds: u32,
     mut turn: impl FnMut(&mut Server, u32) -> Result<Turn>,
 ) -> Result<Contest> {
     let mut contest = Contest::default();
-    for round in 0..arena.scale.rounds {
-        let ours_first = round.is_multiple_of(2);
-        for our_turn in [ours_first, !ours_first] {
+    for round in 0..rounds {
+        let mut take = |our_turn: bool| -> Result<Turn> {
             settle(arena);
-            let (server, side) = match our_turn {
-                true => (&mut arena.ours, &mut contest.ours),
-                false => (&mut arena.theirs, &mut contest.theirs),
+            let server = match our_turn {
+                true => &mut arena.ours,
+                false => &mut arena.theirs,
             };
             let done = turn(server, round)?;
             eprintln!(
@@ -146,7 +156,13 @@ fn in_turns(
                 counted(done.per_second),
                 done.cpu_us
             );
-            side.add(&done);
+            Ok(done)
+        };
+        let ours_first = round.is_multiple_of(2);
+        let (first, second) = (take(ours_first)?, take(!ours_first)?);
+        match ours_first {
+            true => contest.add(&first, &second),
+            false => contest.add(&second, &first),
         }
     }
     Ok(contest)

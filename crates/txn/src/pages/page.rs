@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A search compares heads, which lie close together, and looks at a key only where heads are equal:
-//! each look at something else would be a wait for memory.
+//! each look at something else would be a wait for memory. For the same reason the least and the
+//! greatest head lie in the page itself, and so does how the upper bound begins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use storage::{Bytes, KeyRange};
 
 use super::budget::{Budget, Room};
+use super::headed::Headed;
 use crate::Timestamp;
 use crate::version::{Version, VersionRef};
 
@@ -37,11 +39,17 @@ const DELETED: u32 = 1 << 31;
 #[derive(Debug)]
 pub(crate) struct Page {
     range: KeyRange,
+    /// The upper bound again.
+    upper: Option<Headed>,
     bytes: Box<[u8]>,
     places: Box<[Place]>,
     /// How many bytes all keys begin with.
     common: usize,
+    /// Whether not only all its keys begin so, but all that lie between the bounds.
+    bounds_agree: bool,
     heads: Box<[u64]>,
+    /// The least and the greatest of them.
+    outer: Option<(u64, u64)>,
     /// Since the last look.
     used: AtomicBool,
     _room: Room,
@@ -66,24 +74,29 @@ impl Page {
         let places = places.into_boxed_slice();
         let heads_bytes = places.len() * size_of::<u64>();
         let size = bytes.len() + size_of_val(&*places) + heads_bytes + PAGE_OVERHEAD;
+        // Keys between two that begin alike begin like them.
+        let upper = range.upper.as_ref();
+        let between = upper.map_or(0, |upper| alike(&range.lower, upper));
         let mut page = Self {
+            upper: upper.cloned().map(Headed::new),
             range,
             bytes,
             places,
-            common: 0,
+            common: between,
+            bounds_agree: between > 0,
             heads: Box::default(),
+            outer: None,
             used: AtomicBool::new(false),
             _room: budget.take(size),
         };
-        if let (Some(first), Some(last)) = (page.places.first(), page.places.last()) {
-            // Keys between two that begin alike begin like them.
-            let both = page.key(*first).iter().zip(page.key(*last));
-            page.common = both.take_while(|(one, two)| one == two).count();
+        if let (Some(first), Some(last), 0) = (page.places.first(), page.places.last(), between) {
+            page.common = alike(page.key(*first), page.key(*last));
         }
         let heads = page.places.iter();
         page.heads = heads
             .map(|place| head(page.key(*place), page.common))
             .collect();
+        page.outer = page.heads.first().copied().zip(page.heads.last().copied());
         page
     }
 
@@ -100,12 +113,15 @@ impl Page {
     }
 
     /// Whether it ends behind `key`.
-    pub(crate) fn reaches(&self, key: &[u8]) -> bool {
-        self.upper().is_none_or(|upper| key < upper.as_ref())
+    pub(crate) fn reaches(&self, key: &Headed) -> bool {
+        self.upper.as_ref().is_none_or(|upper| key < upper)
     }
 
     pub(crate) fn use_it(&self) {
-        self.used.store(true, Ordering::Relaxed);
+        // What is written on one processor the others have to fetch again.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether somebody used it since this was asked last.
@@ -113,22 +129,30 @@ impl Page {
         self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// How many of its keys lie below `key`.
+    /// How many of its keys lie below `key`, which lies between its bounds.
     pub(crate) fn below(&self, key: &[u8]) -> usize {
-        let Some(first) = self.places.first() else {
+        let (Some(first), Some(outer)) = (self.places.first(), self.outer) else {
             return 0;
         };
-        let beginning = self.key(*first).get(..self.common).unwrap_or_default();
-        match key.get(..self.common) {
-            Some(same) if same == beginning => {}
-            _ if key < beginning => return 0,
-            _ => return self.len(),
+        if !self.bounds_agree {
+            let beginning = self.key(*first).get(..self.common).unwrap_or_default();
+            match key.get(..self.common) {
+                Some(same) if same == beginning => {}
+                _ if key < beginning => return 0,
+                _ => return self.len(),
+            }
         }
         let head = head(key, self.common);
-        let start = count_below(&self.heads, head);
+        let start = count_below(&self.heads, outer, head);
         let heads = self.heads.get(start..).unwrap_or_default();
-        // Many are alike where keys go on with the same text.
-        let alike = heads.partition_point(|one| *one == head);
+        let alike = match heads {
+            // Many are alike where keys go on with the same text.
+            [one, two, ..] if *one == head && *two == head => {
+                heads.partition_point(|one| *one == head)
+            }
+            [one, ..] if *one == head => 1,
+            _ => return start,
+        };
         let places = self.places.get(start..start + alike).unwrap_or_default();
         start + places.partition_point(|place| self.key(*place) < key)
     }
@@ -191,16 +215,19 @@ fn head(key: &[u8], from: usize) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// How many of these, which are sorted, are below a number. Numbers that are evenly spread are found
-/// by a guess.
-fn count_below(heads: &[u64], head: u64) -> usize {
-    let (Some(first), Some(last)) = (heads.first(), heads.last()) else {
-        return 0;
-    };
-    if head <= *first {
+/// With how many bytes both begin.
+fn alike(one: &[u8], two: &[u8]) -> usize {
+    let both = one.iter().zip(two);
+    both.take_while(|(one, two)| one == two).count()
+}
+
+/// How many of these, which are sorted and whose first and last are known, are below a number. Numbers
+/// that are evenly spread are found by a guess.
+fn count_below(heads: &[u64], (first, last): (u64, u64), head: u64) -> usize {
+    if head <= first {
         return 0;
     }
-    if *last < head {
+    if last < head {
         return heads.len();
     }
     // Here `first < head <= last`.

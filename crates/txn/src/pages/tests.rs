@@ -239,15 +239,20 @@ proptest! {
         rest in proptest::collection::btree_set(proptest::collection::vec(0..4_u8, 0..12), 0..40),
         sought: Vec<u8>,
         sought_rest in proptest::collection::vec(0..5_u8, 0..12),
+        bounded: bool,
     ) {
         let key = |rest: &[u8]| [begin.as_slice(), rest].concat();
         let keys: Vec<_> = rest.iter().map(|rest| key(rest)).collect();
-        let mut rows = Gathered::new(Bytes::new());
+        let lower = Bytes::from(if bounded { begin.clone() } else { Vec::new() });
+        let upper = bounded.then(|| Bytes::from(key(&[5])));
+        let range = KeyRange::new(lower.clone(), upper.clone());
+        let mut rows = Gathered::new(lower);
         for key in &keys {
             rows.add(key, VersionRef { at: Timestamp(1), row: None });
         }
-        let page = Page::new(rows.end(None), &Arc::new(Budget::new(1 << 20)));
-        for sought in [sought, key(&sought_rest)] {
+        let page = Page::new(rows.end(upper), &Arc::new(Budget::new(1 << 20)));
+        let both = [sought, key(&sought_rest)];
+        for sought in both.into_iter().filter(|sought| range.contains(sought)) {
             let below = keys.iter().filter(|key| **key < sought).count();
             prop_assert_eq!(page.below(&sought), below);
         }
