@@ -8,8 +8,9 @@ use parking_lot::{Condvar, Mutex};
 use sql::{Catalog, Executor};
 use txn::Store;
 
-use crate::advice::Errands;
+use crate::advice::{Advices, Gauges};
 use crate::balance::balance;
+use crate::errands::Errands;
 use crate::policy::Policies;
 use crate::record::{Ground, Recorder};
 
@@ -31,10 +32,15 @@ pub(crate) const MOVE_ROWS_MAX: usize = 16_384;
 /// How long the committer waits for work before it looks whether to stop.
 const STAND_BY: Duration = Duration::from_millis(200);
 
+/// Stack of the thread that runs errands: planning a statement was measured to need more than the usual
+/// 2 MiB when it is not optimised.
+const ERRANDS_STACK_BYTES: usize = 8 << 20;
+
 /// Work that goes on while the database is open. Dropping it stops the work and waits for its end.
 #[derive(Debug)]
 pub(crate) struct Background {
     stop: Arc<Stop>,
+    errands: Arc<Errands>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -72,6 +78,7 @@ pub(crate) struct Work {
     pub(crate) executor: Arc<Executor>,
     pub(crate) policy: Arc<Policies>,
     pub(crate) recorder: Arc<Recorder>,
+    pub(crate) advices: Arc<Advices>,
     pub(crate) errands: Arc<Errands>,
 }
 
@@ -101,11 +108,23 @@ impl Background {
         });
         let (recorded, seen) = (work.clone(), Arc::clone(&stop));
         let recording = thread("recording", move || record(&recorded, &seen));
+        let (errands, seen) = (Arc::clone(&work.errands), Arc::clone(&stop));
+        let advising = std::thread::Builder::new()
+            .name("advising".to_owned())
+            .stack_size(ERRANDS_STACK_BYTES)
+            .spawn(move || {
+                while !seen.asked() {
+                    errands.run_one(STAND_BY);
+                }
+            })
+            .expect("the operating system can start one more thread");
+        let errands = Arc::clone(&work.errands);
         let (work, seen) = (work.clone(), Arc::clone(&stop));
         let balancing = thread("balancing", move || keep_even(&work, &seen));
         Self {
             stop,
-            threads: vec![housekeeping, committer, balancing, recording],
+            errands,
+            threads: vec![housekeeping, committer, balancing, recording, advising],
         }
     }
 }
@@ -120,6 +139,7 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 impl Drop for Background {
     fn drop(&mut self) {
         self.stop.ask();
+        self.errands.give_up();
         for thread in self.threads.drain(..) {
             // A panic in the background was printed when it happened.
             let _ = thread.join();
@@ -145,18 +165,24 @@ fn keep_even(work: &Work, stop: &Stop) {
     }
 }
 
-/// Writes down every second what was recorded, and once more at the end. Errands that take long are
-/// run meanwhile by the same thread.
+/// Writes down every second what was recorded, and looks at what became of advice; both once more at the
+/// end.
 fn record(work: &Work, stop: &Stop) {
     let mut stopped = false;
     while !stopped {
         stopped = stop.rest(LOOK);
-        work.recorder.round(Ground {
+        let ground = Ground {
             store: &work.store,
             catalog: &work.catalog,
             policy: &work.policy,
-        });
-        work.errands.run();
+        };
+        work.recorder.round(ground);
+        let gauges = Gauges {
+            ground,
+            recorder: &work.recorder,
+            statements: work.executor.statements(),
+        };
+        work.advices.look(gauges, stopped);
     }
 }
 

@@ -8,16 +8,19 @@ use storage::env::{Clock, Random, SystemClock, SystemRandom};
 use storage::{FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, Placement, SharedPlacement};
 use txn::{Committed, Fatality, Pile, Store};
 
-use crate::advice::{Advices, Errands};
+use crate::advice::Advices;
 use crate::background::{Background, Work};
+use crate::errands::Errands;
 use crate::latency::Latencies;
 use crate::policy::Policies;
 use crate::record::{Ground, Recorder};
 use crate::told::Told;
-use crate::{Result, Snapshot, Transaction};
+use crate::{Result, Snapshot, Transaction, verify};
 
 /// The folder of a data directory that holds recorded transactions.
 const TRACE: &str = "trace";
+/// The folder of a data directory for databases in which keys are tried out.
+const SCRATCH: &str = "scratch";
 
 /// What a database is made of, for those who want something unusual.
 #[derive(Debug)]
@@ -37,11 +40,16 @@ pub struct Options {
     /// Whether heat is measured. Without it partitions neither split nor merge by load, and nothing
     /// tells which partitions a transaction touched; it is there to measure what heat costs.
     pub heat: bool,
+    /// One transaction in so many is looked at closely and stands for all, for heat; usually eight.
+    pub sampled_one_in: Option<u64>,
     /// Whether housekeeping, balancing and recording go on in the background; otherwise call
     /// [`Database::housekeep`], [`Database::balance`] and [`Database::write_trace`].
     pub background: bool,
     /// The folder for transactions that are recorded; without one they are kept in memory.
     pub trace: Option<PathBuf>,
+    /// The folder for databases in which keys are tried out; without one they are in memory. What lies
+    /// in it is removed at the start.
+    pub scratch: Option<PathBuf>,
 }
 
 impl Options {
@@ -55,8 +63,10 @@ impl Options {
             history_bytes_max: None,
             ingest_rows_min: None,
             heat: true,
+            sampled_one_in: None,
             background: true,
             trace: None,
+            scratch: None,
         }
     }
 }
@@ -73,6 +83,8 @@ pub struct Database {
     pub(crate) advices: Arc<Advices>,
     /// Work for the background, if there is one.
     pub(crate) errands: Option<Arc<Errands>>,
+    /// Where keys are tried out.
+    pub(crate) scratch: Option<PathBuf>,
     /// Joined when the database is dropped.
     _background: Option<Background>,
 }
@@ -86,12 +98,13 @@ impl Database {
     /// As [`Database::open`], with other settings of the storage engine.
     pub fn open_with_engine(path: impl AsRef<Path>, engine: FjallOptions) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let trace = path.join(TRACE);
+        let (trace, scratch) = (path.join(TRACE), path.join(SCRATCH));
         let open = move || -> storage::Result<Arc<dyn storage::Engine>> {
             Ok(Arc::new(FjallEngine::open(&path, engine.clone())?))
         };
         Self::open_with(Options {
             trace: Some(trace),
+            scratch: Some(scratch),
             ..Options::new(Arc::new(SharedPlacement::new(open)))
         })
     }
@@ -115,8 +128,10 @@ impl Database {
             history_bytes_max,
             ingest_rows_min,
             heat,
+            sampled_one_in,
             background,
             trace,
+            scratch,
         } = options;
         let mut inner = txn::Options::new(placement, clock, random);
         inner.heat = heat;
@@ -130,12 +145,19 @@ impl Database {
         if let Some(min) = ingest_rows_min {
             inner.ingest_rows_min = min;
         }
+        if let Some(one_in) = sampled_one_in {
+            inner.sampled_one_in = one_in;
+        }
         let store = Store::open(inner)?;
+        // Only now is it certain that nobody else has it open.
+        if let Some(folder) = &scratch {
+            verify::sweep(folder);
+        }
         let catalog = Arc::new(Catalog::load(&store)?);
         let executor = Arc::new(Executor::new(Arc::clone(&store), Arc::clone(&catalog)));
         let policy = Arc::new(Policies::load(&store)?);
         let recorder = Arc::new(Recorder::new(trace, &policy.get()));
-        let advices = Arc::new(Advices::default());
+        let advices = Arc::new(Advices::load(&store)?);
         let errands = Arc::new(Errands::default());
         executor.tell_by(Arc::new(Told {
             store: Arc::clone(&store),
@@ -143,9 +165,11 @@ impl Database {
             policy: Arc::clone(&policy),
             recorder: Arc::clone(&recorder),
             advices: Arc::clone(&advices),
+            statements: Arc::clone(executor.statements()),
         }));
         let work = Work {
             recorder: Arc::clone(&recorder),
+            advices: Arc::clone(&advices),
             errands: Arc::clone(&errands),
             store: Arc::clone(&store),
             catalog: Arc::clone(&catalog),
@@ -162,6 +186,7 @@ impl Database {
             latencies,
             recorder,
             advices,
+            scratch,
             errands: background.is_some().then_some(errands),
             _background: background,
         })

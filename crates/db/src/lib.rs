@@ -49,6 +49,7 @@ mod background;
 mod balance;
 mod collections;
 mod database;
+mod errands;
 mod error;
 mod findings;
 mod latency;
@@ -62,6 +63,7 @@ mod session;
 mod sqlstate;
 mod told;
 mod transaction;
+mod verify;
 
 pub use admin::PartitionInfo;
 pub use asks::{CursorAsk, CursorMotion, cursor_ask};

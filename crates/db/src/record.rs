@@ -127,6 +127,11 @@ impl Recorder {
         }
     }
 
+    /// The statements that were seen to read a table and nothing else, by their fingerprints.
+    pub(crate) fn reads_of(&self, table: u32) -> Vec<u64> {
+        self.lines.lock().reads_of(table)
+    }
+
     /// Everything that is recorded, as the lines of one trace.
     pub(crate) fn export(
         &self,
@@ -136,6 +141,11 @@ impl Recorder {
         self.write(ground);
         self.lines.lock().export(ground, out)
     }
+}
+
+/// A table as a trace describes it.
+pub(crate) fn described(ground: Ground<'_>, table: &sql::Table) -> Option<advisor::trace::Table> {
+    lines::described(ground, table, &ground.policy.get())
 }
 
 /// The lines of a trace, for those who ask with SQL.

@@ -53,7 +53,7 @@ use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
 pub(crate) use self::tally::Run;
 use self::tally::{Names, Touched};
-use crate::{Database, Error, Result, advice, findings};
+use crate::{Database, Error, Result, advice, findings, verify};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 pub use notices::Notice;
@@ -207,6 +207,7 @@ impl Session {
         }
         if let Asks::Show(Show::CreateTable(_)) | Asks::Advise(_) = &statement.kind {
             let columns = match &statement.kind {
+                Asks::Advise(advise) if advise.verify.is_some() => verify::columns(),
                 Asks::Advise(_) => advice::columns(),
                 _ => Executor::show_create_columns(),
             };
@@ -340,7 +341,7 @@ impl Session {
             Asks::Reset(reset) => self.reset(reset),
             Asks::Discard(what) => self.discard(*what),
             Asks::Vacuum(_) => done("VACUUM"),
-            Asks::Advise(name) => Box::pin(self.advise(name)).await,
+            Asks::Advise(advise) => Box::pin(self.advise(advise)).await,
             Asks::Explain(_) if prepared.explained().is_some() => {
                 Box::pin(self.explain(prepared, parameters)).await
             }

@@ -5,6 +5,7 @@ use sql::collection::ItemError;
 
 use crate::place::{self, Thing};
 use crate::session::SessionError;
+use crate::verify::VerifyError;
 use crate::{Error, Kind};
 
 impl Error {
@@ -17,6 +18,8 @@ impl Error {
             of_keys(error)
         } else if let Some(advisor::Error::TooFew { .. }) = source.downcast_ref() {
             Some("55000")
+        } else if let Some(error) = source.downcast_ref::<VerifyError>() {
+            Some(error.sqlstate())
         } else {
             source
                 .downcast_ref::<SessionError>()

@@ -122,15 +122,13 @@ impl World {
     /// Opens the database on the ground as it is.
     pub(crate) fn open(&self) -> db::Result<Database> {
         Database::open_with(Options {
-            placement: self.ground.placement(),
             clock: self.clock.clone(),
             random: Arc::new(SeededRandom::new(self.chance.below(u64::MAX))),
             fatality: Some(self.doom.clone()),
             history_bytes_max: Some(self.history_bytes_max),
             ingest_rows_min: Some(INGEST_ROWS_MIN),
-            heat: true,
             background: false,
-            trace: None,
+            ..Options::new(self.ground.placement())
         })
     }
 

@@ -162,7 +162,7 @@ impl Executor {
     }
 
     /// What is counted of the statements that were run.
-    pub fn statements(&self) -> &Statements {
+    pub fn statements(&self) -> &Arc<Statements> {
         &self.statements
     }
 

@@ -59,7 +59,7 @@ pub use query::{Origin, ResultColumn, list_elements};
 pub use rebucket::Move;
 pub use schema::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, Identity, Index, NAME_CHARS_MAX, Schema};
 pub use sequence::{Definition, Sequence, Standing};
-pub use statements::{Call, STATEMENTS_MAX, Statements, Tally};
+pub use statements::{Call, Reach, STATEMENTS_MAX, Statements, Tally};
 pub use system::{Outside, Personal, configured, personalise, postgres_type, sleeps};
 pub use warnings::Warning;
 pub use watched::{Few, shortened};

@@ -57,6 +57,7 @@ struct Counts {
     single: AtomicU64,
     partitions: AtomicU64,
     partitions_max: AtomicU64,
+    rows_read: AtomicU64,
 }
 
 /// One run of a statement.
@@ -70,8 +71,21 @@ pub struct Call {
     pub rows: u64,
     /// Partitions that it touched; none if it was not found out.
     pub partitions: u64,
+    /// Rows that it went over; none if it was not found out.
+    pub rows_read: u64,
     /// Whether it ended with an error.
     pub failed: bool,
+}
+
+/// How far the runs of a statement reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Runs that touched a partition.
+    pub calls: u64,
+    /// Partitions that they touched.
+    pub partitions: u64,
+    /// Rows that they went over.
+    pub rows_read: u64,
 }
 
 /// What was counted of a statement until now.
@@ -126,6 +140,17 @@ impl Statements {
     /// Forgets what was counted.
     pub fn reset(&self) {
         self.tallies.lock().values().for_each(|tally| tally.zero());
+    }
+
+    /// How far the runs of a statement reached, if it is counted.
+    pub fn reach(&self, fingerprint: u64) -> Option<Reach> {
+        let tallies = self.tallies.lock();
+        let counts = &tallies.get(&fingerprint)?.counts;
+        Some(Reach {
+            calls: counts.touching.load(Ordering::Relaxed),
+            partitions: counts.partitions.load(Ordering::Relaxed),
+            rows_read: counts.rows_read.load(Ordering::Relaxed),
+        })
     }
 
     /// What was counted, of the statements that were run.
@@ -217,6 +242,11 @@ impl Tally {
             partitions.fetch_add(call.partitions, Ordering::Relaxed);
             raise(&counts.partitions_max, call.partitions);
         }
+        if call.rows_read > 0 {
+            counts
+                .rows_read
+                .fetch_add(call.rows_read, Ordering::Relaxed);
+        }
         if call.partitions == 1 {
             counts.single.fetch_add(1, Ordering::Relaxed);
         }
@@ -239,6 +269,7 @@ impl Tally {
             single,
             partitions,
             partitions_max,
+            _,
         ] = self.counts.each().map(|one| one.load(Ordering::Relaxed));
         Counted {
             fingerprint: self.fingerprint,
@@ -257,7 +288,7 @@ impl Tally {
 }
 
 impl Counts {
-    fn each(&self) -> [&AtomicU64; 9] {
+    fn each(&self) -> [&AtomicU64; 10] {
         [
             &self.calls,
             &self.errors,
@@ -268,6 +299,7 @@ impl Counts {
             &self.single,
             &self.partitions,
             &self.partitions_max,
+            &self.rows_read,
         ]
     }
 }
@@ -289,6 +321,7 @@ mod tests {
             took_ns: 10,
             rows: 2,
             partitions: 1,
+            rows_read: 5,
             failed: false,
         }
     }
@@ -405,6 +438,12 @@ mod tests {
             partitions_max: 3,
         };
         assert_eq!(statements.all(), [expected]);
+        let reach = Reach {
+            calls: 2,
+            partitions: 4,
+            rows_read: 15,
+        };
+        assert_eq!(statements.reach(7), Some(reach));
         statements.reset();
         assert_eq!(statements.all(), []);
     }

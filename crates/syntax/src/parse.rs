@@ -28,7 +28,8 @@ use crate::reader::{Reader, convert_name};
 use crate::rewrite::rewrite;
 use crate::span::Span;
 use crate::statement::{
-    CreateIndex, Define, Drop, Ident, Kind, Pragma, Query, Statement, Truncate, Vacuum,
+    Advise, CreateIndex, Define, Drop, Ident, Kind, Pragma, Query, Statement, Truncate, Vacuum,
+    Verify,
 };
 use crate::table::Index;
 use crate::tokens::{self, is_token};
@@ -158,11 +159,7 @@ fn by_first_word(mut reader: Reader<'_>, word: &str) -> Result<Statement> {
         "close" => cursor::close(read)?,
         "pragma" => pragma(read)?,
         "vacuum" | "analyze" => vacuum(read)?,
-        "advise" => {
-            read.expect("advise")?;
-            read.expect("table")?;
-            Kind::Advise(read.name()?)
-        }
+        "advise" => advise(read)?,
         "call" => call(read)?,
         "evaluate" | "do" | "define" | "import" | "export" | "process" | "reduce" | "subquery"
         | "batch" => {
@@ -295,6 +292,32 @@ fn vacuum(reader: &mut Reader<'_>) -> Result<Kind> {
         reader.items(Reader::name)?
     };
     Ok(Kind::Vacuum(Vacuum { analyze, names }))
+}
+
+fn advise(reader: &mut Reader<'_>) -> Result<Kind> {
+    reader.expect("advise")?;
+    reader.expect("table")?;
+    let table = reader.name()?;
+    let verify = match reader.accept("verify") {
+        true => Some(verified(reader)?),
+        false => None,
+    };
+    Ok(Kind::Advise(Advise { table, verify }))
+}
+
+fn verified(reader: &mut Reader<'_>) -> Result<Verify> {
+    if !reader.accept("key") {
+        return Ok(Verify::Best);
+    }
+    let start = reader.start();
+    if let Some(Token::SingleQuotedString(key)) = reader.peek(0).map(|token| token.token.clone()) {
+        reader.next();
+        return Ok(Verify::Key(key));
+    }
+    match u64::try_from(reader.integer()?) {
+        Ok(rank) if rank > 0 => Ok(Verify::Rank(rank)),
+        _ => Err(reader.invalid(start, "ranks are counted from 1")),
+    }
 }
 
 fn drop(mut reader: Reader<'_>) -> Result<Statement> {

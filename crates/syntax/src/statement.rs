@@ -81,8 +81,28 @@ pub enum Kind {
     Pragma(Pragma),
     Call(Box<ast::Function>),
     Vacuum(Vacuum),
-    Advise(Name),
+    Advise(Advise),
     Other(Box<ast::Statement>),
+}
+
+/// ADVISE TABLE: which key a table should have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advise {
+    /// The table.
+    pub table: Name,
+    /// VERIFY: one of the keys is tried out.
+    pub verify: Option<Verify>,
+}
+
+/// Which of the keys that were judged is tried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// The best.
+    Best,
+    /// KEY and its rank, from 1.
+    Rank(u64),
+    /// KEY and how it is written, such as `'(userid, ts)'`.
+    Key(String),
 }
 
 /// One word of a name.

@@ -70,7 +70,7 @@ impl Store {
         let mut sequencer = self.sequencer.lock();
         let mut group = Group::new(self, &mut sequencer, requests.len());
         let timed = requests.first().filter(|first| first.view.sampled());
-        group.effort = timed.map(|_| Effort::begin(&self.clock));
+        group.effort = timed.map(|_| Effort::begin(&self.clock, self.sampled_one_in));
         let own: Vec<_> = requests.iter().map(|request| request.view.at()).collect();
         for request in requests {
             let outcome = group.add(request);

@@ -17,25 +17,26 @@ use partitions::{HeatTotals, Partition, PartitionId};
 use storage::Durability;
 use storage::env::Clock;
 
-use crate::footprint::SAMPLED_ONE_IN;
-
 /// The work on one group so far.
 #[derive(Debug)]
 pub(crate) struct Effort {
     clock: Arc<dyn Clock>,
     started: Duration,
     waited: Duration,
+    /// How many groups it stands for.
+    one_in: u64,
     /// The partitions that are written to, and how many rows of each.
     rows: BTreeMap<PartitionId, (Arc<Partition>, u64)>,
 }
 
 impl Effort {
     /// It begins now.
-    pub(crate) fn begin(clock: &Arc<dyn Clock>) -> Self {
+    pub(crate) fn begin(clock: &Arc<dyn Clock>, one_in: u64) -> Self {
         Self {
             clock: Arc::clone(clock),
             started: clock.monotonic(),
             waited: Duration::ZERO,
+            one_in,
             rows: BTreeMap::new(),
         }
     }
@@ -60,7 +61,7 @@ impl Effort {
     /// It is done: tells the partitions.
     pub(crate) fn end(self) {
         let took = self.clock.monotonic().saturating_sub(self.started);
-        let took_ns = took.saturating_sub(self.waited).as_nanos() * u128::from(SAMPLED_ONE_IN);
+        let took_ns = took.saturating_sub(self.waited).as_nanos() * u128::from(self.one_in);
         let all: u64 = self.rows.values().map(|(_, rows)| rows).sum();
         for (partition, rows) in self.rows.values() {
             let share_ns = took_ns * u128::from(*rows) / u128::from(all.max(1));

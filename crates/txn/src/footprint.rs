@@ -12,7 +12,7 @@ use storage::env::Random;
 
 use crate::Store;
 
-/// One transaction in so many is looked at closely.
+/// One transaction in so many is looked at closely, unless said otherwise.
 pub(crate) const SAMPLED_ONE_IN: u64 = 8;
 
 /// How many accesses of one transaction are looked at closely, over all partitions.
@@ -23,6 +23,8 @@ const ACCESSES_MAX: usize = 256;
 pub(crate) struct Footprints {
     on: bool,
     sampled: bool,
+    /// How many it stands for if it is sampled.
+    one_in: u64,
     accesses: usize,
     /// How often it was begun to count anew.
     round: u64,
@@ -55,25 +57,28 @@ impl Store {
     /// The footprints of one more transaction; none are kept where heat is off.
     pub(crate) fn footprints(&self) -> Footprints {
         match self.heat {
-            true => Footprints::new(self.random.as_ref()),
-            false => Footprints {
-                on: false,
-                sampled: false,
-                accesses: 0,
-                round: 0,
-                rows: 0,
-                touched: Vec::new(),
-            },
+            true => Footprints::new(self.random.as_ref(), self.sampled_one_in),
+            false => Footprints::none(),
         }
     }
 }
 
 impl Footprints {
-    fn new(random: &dyn Random) -> Self {
-        let sampled = random.below(SAMPLED_ONE_IN) == 0;
+    fn new(random: &dyn Random, one_in: u64) -> Self {
         Self {
             on: true,
-            sampled,
+            sampled: random.below(one_in) == 0,
+            one_in,
+            ..Self::none()
+        }
+    }
+
+    /// Those of somebody who leaves none.
+    pub(crate) fn none() -> Self {
+        Self {
+            on: false,
+            sampled: false,
+            one_in: SAMPLED_ONE_IN,
             accesses: 0,
             round: 0,
             rows: 0,
@@ -94,6 +99,7 @@ impl Footprints {
         if touch.kind != AccessKind::Write {
             self.rows += touch.rows;
         }
+        let one_in = self.one_in;
         let entry = self.entry(partition);
         match touch.kind {
             AccessKind::Read => {
@@ -112,7 +118,7 @@ impl Footprints {
         }
         if keep {
             let busy_ns = u64::try_from(touch.took.as_nanos()).unwrap_or(u64::MAX);
-            entry.totals.busy_ns += busy_ns.saturating_mul(SAMPLED_ONE_IN);
+            entry.totals.busy_ns += busy_ns.saturating_mul(one_in);
             entry.accesses.push(Access {
                 kind: touch.kind,
                 key: Bytes::copy_from_slice(touch.key),

@@ -14,7 +14,7 @@ use crate::reads::RangeTicket;
 use crate::stored::Stored;
 use crate::view::{View, bytes_of};
 use crate::writes::Edit;
-use crate::{Error, Result};
+use crate::{Error, Result, Timestamp};
 
 /// Rows in key order, or in reverse. Made by [`View::scan`] or [`crate::Transaction::scan`].
 ///
@@ -225,6 +225,17 @@ impl Scan {
             Standing::Own(key, row) => Some((key.as_ref(), row.as_ref())),
         };
         row.unwrap_or_default()
+    }
+
+    /// When the newest version of the row that it stands on was committed; `None` for a transaction's
+    /// own.
+    pub fn committed_at(&self) -> Option<Timestamp> {
+        let (Standing::Stored, Some(current)) = (&self.standing, &self.current) else {
+            return None;
+        };
+        // It was decoded when the walk came to it, so it decodes.
+        let (_, version) = current.stored.row().ok()??;
+        Some(self.view.store().stamps.commit_of(version.at))
     }
 
     /// The same by itself.

@@ -21,6 +21,7 @@ use crate::collect::Graveyard;
 use crate::commit::Request;
 use crate::engines::{Engines, Slot};
 use crate::epochs::Epochs;
+use crate::footprint::{Footprints, SAMPLED_ONE_IN};
 use crate::history::{HISTORY_BYTES_MAX, History};
 use crate::intent::{Intent, Owner, TxnId};
 use crate::load::{INGEST_ROWS_MIN, Stamps};
@@ -59,6 +60,8 @@ pub struct Options {
     pub pages_bytes_max: usize,
     /// Whether heat is measured; without it nothing is known of partitions touched.
     pub heat: bool,
+    /// One transaction in so many is looked at closely, and stands for all.
+    pub sampled_one_in: u64,
 }
 
 impl Options {
@@ -79,6 +82,7 @@ impl Options {
             ingest_rows_min: INGEST_ROWS_MIN,
             pages_bytes_max: PAGES_BYTES_MAX,
             heat: true,
+            sampled_one_in: SAMPLED_ONE_IN,
         }
     }
 }
@@ -102,6 +106,7 @@ pub struct Store {
     pub(crate) stamps: Stamps,
     pub(crate) ingest_rows_min: usize,
     pub(crate) heat: bool,
+    pub(crate) sampled_one_in: u64,
     pub(crate) landing: Mutex<()>,
     pub(crate) warming: Mutex<Warming>,
     pub(crate) queue: Queue<Request, Result<Timestamp>>,
@@ -148,6 +153,7 @@ impl Store {
             ingest_rows_min,
             pages_bytes_max,
             heat,
+            sampled_one_in,
         } = options;
         let timestamps =
             timestamps.unwrap_or_else(|| Arc::new(HybridTimestamps::new(Arc::clone(&clock))));
@@ -169,6 +175,7 @@ impl Store {
             stamps: Stamps::default(),
             ingest_rows_min,
             heat,
+            sampled_one_in: sampled_one_in.max(1),
             landing: Mutex::default(),
             warming: Mutex::default(),
             queue: Queue::new(),
@@ -248,12 +255,21 @@ impl Store {
 
     /// A read-only view of everything committed so far.
     pub fn view(self: &Arc<Self>) -> Arc<View> {
-        Arc::new(View::new(Arc::clone(self), false))
+        Arc::new(View::new(Arc::clone(self), false, self.footprints()))
+    }
+
+    /// The same, of which no partition gets any warmer: for the database's own looks at its rows.
+    pub fn quiet_view(self: &Arc<Self>) -> Arc<View> {
+        Arc::new(View::new(Arc::clone(self), false, Footprints::none()))
     }
 
     /// A transaction that may write.
     pub fn begin(self: &Arc<Self>) -> Transaction {
-        Transaction::new(Arc::new(View::new(Arc::clone(self), true)))
+        Transaction::new(Arc::new(View::new(
+            Arc::clone(self),
+            true,
+            self.footprints(),
+        )))
     }
 
     /// The partitions of a table, now.

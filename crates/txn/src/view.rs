@@ -60,9 +60,8 @@ impl fmt::Debug for View {
 }
 
 impl View {
-    pub(crate) fn new(store: Arc<Store>, tracked: bool) -> Self {
+    pub(crate) fn new(store: Arc<Store>, tracked: bool, footprints: Footprints) -> Self {
         let reading = store.active.read();
-        let footprints = store.footprints();
         let sampled = footprints.sampled();
         let tracking = if tracked {
             Tracking::On(Reads::default())

@@ -76,6 +76,10 @@ pub struct Figures {
     pub cores: f64,
     /// The load that the key is judged at, as a factor on that of the recording.
     pub load: f64,
+    /// How much slower that load comes than it was recorded, so that the decider has its time.
+    pub stretch: f64,
+    /// The length of the windows of [`Figures::grown`], on the slower clock.
+    pub grown_window_us: u64,
     /// How much more the table could carry than under the key that is.
     pub ceiling: f64,
     /// The share of transactions that touch one partition.
@@ -127,7 +131,7 @@ struct Tried {
     /// The cores that it keeps busy at the load of the recording.
     cores: f64,
     /// The load it was judged at.
-    load: f64,
+    pace: Pace,
 }
 
 impl<'o> Judge<'o> {
@@ -167,7 +171,7 @@ impl<'o> Judge<'o> {
                 recorded,
                 grown,
                 cores,
-                load: pace.load,
+                pace,
             });
         }
         self.conclude(&tried)
@@ -199,8 +203,7 @@ impl<'o> Judge<'o> {
         }
         let best = best(&keys);
         let window_us = tried.first().map_or(0, |one| {
-            let setting = self.setting(&one.key, true, Pace::RECORDED);
-            setting.interval_us * setting.window_ticks
+            self.setting(&one.key, true, Pace::RECORDED).window_us()
         });
         let drawn: Vec<usize> = (0..keys.len())
             .filter(|place| best.first() == Some(place) || is_current(&keys, *place))
@@ -306,7 +309,9 @@ impl<'o> Judge<'o> {
             recorded: interval(&one.recorded),
             grown: interval(&one.grown),
             cores: one.cores,
-            load: one.load,
+            load: one.pace.load,
+            stretch: one.pace.stretch,
+            grown_window_us: self.setting(&one.key, false, one.pace).window_us(),
             ceiling: ratio(current, one.busiest()),
             single: ratio(one.grown.single, one.grown.txns),
             per_read: per_read(one.grown.per_read()),

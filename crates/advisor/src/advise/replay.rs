@@ -72,6 +72,13 @@ pub(crate) struct Setting<'a> {
     pub(crate) draw: bool,
 }
 
+impl Setting<'_> {
+    /// How long a window is.
+    pub(crate) fn window_us(&self) -> u64 {
+        self.interval_us.saturating_mul(self.window_ticks)
+    }
+}
+
 /// What came out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
@@ -197,8 +204,7 @@ impl Replay<'_, '_> {
             window.busy_us += busy_us;
             window.peak_us = window.peak_us.max(busy_us);
         }
-        let length_us = self.setting.window_ticks * self.setting.interval_us;
-        let begun_us = now_us.saturating_sub(length_us);
+        let begun_us = now_us.saturating_sub(self.setting.window_us());
         if begun_us.saturating_mul(2) >= self.end_us && window.busy_us > 0.0 {
             self.outcome.windows.push(window);
         }

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use advisor::trace::{Column, Header, Op, Row, Statement, Table, Txn, Writer};
+use advisor::trace::{Column, Header, Kind, Op, Row, Statement, Table, Txn, Writer};
 use advisor::work::{self, ROWS_MAX, Touch};
 use keys::Value;
 use parking_lot::Mutex;
-use sql::{Few, Origin, ResultColumn};
+use sql::{Few, Origin, ResultColumn, STATEMENTS_MAX};
 
 use super::Ground;
 use super::segments::Segments;
@@ -31,6 +31,8 @@ pub(super) struct Lines {
     /// The tables as they were at some generation of the catalog.
     tables: Vec<Table>,
     generation: Option<u64>,
+    /// The tables that statements read, by their fingerprints.
+    reads: HashMap<u64, u32>,
 }
 
 /// The newest segment.
@@ -73,6 +75,7 @@ impl Lines {
             open: None,
             tables: Vec::new(),
             generation: None,
+            reads: HashMap::new(),
         }
     }
 
@@ -106,6 +109,7 @@ impl Lines {
             if done.is_empty() {
                 continue;
             }
+            note_reads(&mut self.reads, &done);
             let open = match &mut self.open {
                 Some(open) => open,
                 none => {
@@ -127,6 +131,12 @@ impl Lines {
             Some(open) => self.segments.append(&open.taken(), bytes_max),
             None => Ok(()),
         }
+    }
+
+    /// The statements that were seen to read a table and nothing else, by their fingerprints.
+    pub(super) fn reads_of(&self, table: u32) -> Vec<u64> {
+        let own = self.reads.iter().filter(|(_, read)| **read == table);
+        own.map(|(fingerprint, _)| *fingerprint).collect()
     }
 
     /// The tables as they are now.
@@ -197,6 +207,21 @@ fn as_float(weight: u64) -> f64 {
     weight as f64
 }
 
+/// Remembers which tables statements read.
+fn note_reads(reads: &mut HashMap<u64, u32>, done: &[Done<'_>]) {
+    if reads.len() > STATEMENTS_MAX {
+        reads.clear();
+    }
+    for one in done {
+        let same = done
+            .iter()
+            .filter(|other| other.fingerprint == one.fingerprint);
+        if same.count() == 1 && one.touch.kind == Kind::Read {
+            reads.insert(one.fingerprint, one.touch.table.id);
+        }
+    }
+}
+
 /// What a statement did, with the rows that were seen.
 fn done<'t>(
     part: &'t Part,
@@ -246,7 +271,7 @@ fn fill(touch: &mut Touch<'_>, outcome: &Outcome) {
             let rows = kept.map(|row| by_origin(table.id, columns, row));
             (rows.collect::<Vec<Row>>(), outcome.rows.seen())
         }
-        None if outcome.count == 0 && !matches!(kind, advisor::trace::Kind::Insert) => {
+        None if outcome.count == 0 && !matches!(kind, Kind::Insert) => {
             op.found = Some(0);
             return;
         }
@@ -289,7 +314,8 @@ fn tables(ground: Ground<'_>, policy: &Policy) -> Vec<Table> {
         .collect()
 }
 
-fn described(ground: Ground<'_>, table: &sql::Table, policy: &Policy) -> Option<Table> {
+/// A table, as a trace describes it; nothing if it was dropped meanwhile.
+pub(super) fn described(ground: Ground<'_>, table: &sql::Table, policy: &Policy) -> Option<Table> {
     let schema = table.schema();
     let columns = schema.columns();
     let name = |position: &usize| columns.get(*position).map(|column| column.name.clone());

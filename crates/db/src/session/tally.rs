@@ -95,6 +95,7 @@ impl Run {
             took_ns,
             rows: self.rows,
             partitions: u64::try_from(self.touched.count()).unwrap_or(u64::MAX),
+            rows_read: self.touched.rows().unwrap_or_default(),
             failed: self.failed,
         });
         if let Some(seen) = &self.seen {

@@ -37,7 +37,7 @@ pub(super) fn prefix(kind: &mut Kind, prefix: Option<&str>) {
         Kind::DropTable(drop) => names.extend(&mut drop.names),
         Kind::Truncate(truncate) => names.extend(&mut truncate.names),
         Kind::Vacuum(vacuum) => names.extend(&mut vacuum.names),
-        Kind::Advise(name) => names.push(name),
+        Kind::Advise(advise) => names.push(&mut advise.table),
         Kind::CreateIndex(create) => names.push(&mut create.table),
         Kind::Insert(insert) => {
             // ON CONFLICT may name the table.

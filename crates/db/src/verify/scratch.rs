@@ -1,0 +1,181 @@
+//! [`Scratch`]: a database that is made to be thrown away, on a clock that a trace moves.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use storage::env::{Clock, SeededRandom};
+use storage::{Engine, FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, SharedPlacement};
+use txn::Store;
+
+use super::VerifyError;
+use crate::policy::Policy;
+use crate::{Database, Options, Reply, Result, Session};
+
+/// A database for one trial. Its folder goes with it.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    // Before the folder, so that it is closed when that is removed.
+    pub(super) database: Arc<Database>,
+    pub(super) clock: Arc<TraceClock>,
+    _folder: Option<Folder>,
+}
+
+/// How closely it looks at its transactions.
+pub(super) struct Looks {
+    pub(super) seed: u64,
+    pub(super) one_in: u64,
+}
+
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed at the next start.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes what a crash left behind.
+pub(crate) fn sweep(folder: &Path) {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            // It takes room and does nothing; the next start tries again.
+        }
+        _ => {}
+    }
+}
+
+impl Scratch {
+    /// A new one in a folder of its own below `below`, or in memory. Its time is measured by the clock of
+    /// the live one.
+    pub(super) fn open(live: &Arc<Store>, below: Option<&Path>, looks: &Looks) -> Result<Self> {
+        let folder = below.map(|below| below.join(format!("{:016x}", live.random())));
+        let clock = Arc::new(TraceClock::new(Arc::clone(live)));
+        let placed: Arc<SharedPlacement> = match folder.clone() {
+            Some(path) => {
+                let failed = |reason: String| VerifyError::Scratch {
+                    path: path.clone(),
+                    reason,
+                };
+                fs::create_dir_all(&path).map_err(|error| failed(error.to_string()))?;
+                let path = path.clone();
+                Arc::new(SharedPlacement::new(
+                    move || -> storage::Result<Arc<dyn Engine>> {
+                        Ok(Arc::new(FjallEngine::open(&path, FjallOptions::default())?))
+                    },
+                ))
+            }
+            None => {
+                let medium = MemoryMedium::new();
+                Arc::new(SharedPlacement::new(
+                    move || -> storage::Result<Arc<dyn Engine>> {
+                        Ok(Arc::new(MemoryEngine::open(&medium)))
+                    },
+                ))
+            }
+        };
+        let folder = folder.map(Folder);
+        let mut options = Options::new(placed);
+        options.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+        options.random = Arc::new(SeededRandom::new(looks.seed));
+        options.sampled_one_in = Some(looks.one_in);
+        options.background = false;
+        Ok(Self {
+            database: Arc::new(Database::open_with(options)?),
+            clock,
+            _folder: folder,
+        })
+    }
+
+    /// Takes over when partitions are split and merged.
+    pub(super) fn follow(&self, policy: &Policy) -> Result<()> {
+        let names = Policy::names().filter(|name| name.starts_with("partition_"));
+        // Nobody tries out a key to see what happens without splits.
+        for name in names.filter(|name| *name != "partition_auto") {
+            let value = policy.show(name);
+            let store = &self.database.store;
+            self.database.policy.set(store, name, value.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement that makes a table.
+    pub(super) async fn define(&self, text: &str) -> Result<()> {
+        let mut session = Session::new(Arc::clone(&self.database));
+        for statement in session.parse(text)? {
+            let prepared = session.prepare(statement, &[]).await?;
+            if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
+                while let Some(more) = rows.next().await {
+                    more?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A clock that shows the time of a trace, and measures how long something takes by the clock of the live
+/// database, so many times over.
+#[derive(Debug)]
+pub(super) struct TraceClock {
+    live: Arc<Store>,
+    state: Mutex<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    now_us: u64,
+    /// What was measured until `since`, and how fast it goes on.
+    measured: Duration,
+    since: Duration,
+    times: f64,
+}
+
+impl Shown {
+    fn measured(&self, live: Duration) -> Duration {
+        let more = live.saturating_sub(self.since).as_secs_f64() * self.times;
+        let more = Duration::try_from_secs_f64(more).unwrap_or_default();
+        self.measured.saturating_add(more)
+    }
+}
+
+impl TraceClock {
+    fn new(live: Arc<Store>) -> Self {
+        let since = live.monotonic();
+        Self {
+            state: Mutex::new(Shown {
+                now_us: live.now_us(),
+                measured: Duration::ZERO,
+                since,
+                times: 0.0,
+            }),
+            live,
+        }
+    }
+
+    /// From now on it is `now_us`, and what takes a second counts as so many.
+    pub(super) fn set(&self, now_us: u64, times: f64) {
+        let live = self.live.monotonic();
+        let mut shown = self.state.lock();
+        shown.measured = shown.measured(live);
+        shown.since = live;
+        shown.times = times;
+        shown.now_us = now_us;
+    }
+}
+
+impl Clock for TraceClock {
+    fn now_us(&self) -> u64 {
+        self.state.lock().now_us
+    }
+
+    fn monotonic(&self) -> Duration {
+        let live = self.live.monotonic();
+        self.state.lock().measured(live)
+    }
+}
