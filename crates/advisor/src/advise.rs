@@ -28,7 +28,9 @@ mod key;
 #[cfg(test)]
 mod laws;
 mod number;
+mod picture;
 mod plan;
+mod png;
 mod rates;
 mod reasons;
 mod replay;
@@ -51,6 +53,7 @@ use std::io::BufRead;
 use crate::trace::{Column, Flaws, Reader, Statement, Table, Trace};
 use crate::{Error, Result};
 use judge::Judge;
+use picture::Picture;
 use workload::{Builder, Workload};
 
 /// Fewer recorded transactions on a table than this give no ranking: the share of a partition would
@@ -187,6 +190,11 @@ impl Advice {
 
     /// The heat of the recording under the key that is and under the best, side by side.
     pub fn svg(&self) -> String {
-        svg::render(self)
+        svg::render(&Picture::new(self))
+    }
+
+    /// The same picture as pixels, in a file of the form PNG.
+    pub fn png(&self) -> Vec<u8> {
+        png::render(&Picture::new(self))
     }
 }

@@ -76,6 +76,7 @@ pub use metrics::{Metrics, SHARES_SECONDS, TableMetrics};
 pub use policy::Policy;
 pub use range::Range;
 pub use reads::{Row, Rows, Snapshot};
+pub use record::Request;
 pub use session::{
     Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Reply, ReplyRows, Session,
     TransactionState,

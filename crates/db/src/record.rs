@@ -20,6 +20,7 @@
 
 mod export;
 mod lines;
+mod request;
 mod segments;
 mod take;
 
@@ -34,6 +35,7 @@ use txn::Store;
 use crate::policy::{Policies, Policy};
 
 use self::lines::Lines;
+pub use self::request::Request;
 pub(crate) use self::take::{Seen, Take};
 
 /// How long one statement rests between two turns when there is room, and at most.
@@ -75,11 +77,17 @@ impl Recorder {
         }
     }
 
+    /// Whether anything is recorded.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
     /// For how many transactions one stands that begins now with this statement, if it is to be
     /// recorded.
     #[inline]
     pub(crate) fn turn(&self, tally: &Tally, now_ns: u64) -> Option<u64> {
-        if !self.on.load(Ordering::Relaxed) {
+        if !self.is_on() {
             return None;
         }
         let rest_ns = self.rest_ns.load(Ordering::Relaxed);

@@ -160,6 +160,61 @@ async fn statements_are_kept_with_what_they_bind_and_the_rows_they_touch() {
 }
 
 #[tokio::test]
+async fn what_execute_and_cursors_do_is_kept_too() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    run(&mut session, CREATE, &[]).await;
+    let prepare = "PREPARE put AS INSERT INTO events (ts, userid, city) VALUES ($1, $2, $3); \
+                   PREPARE of_user AS SELECT ts FROM events WHERE userid = $1; \
+                   PREPARE zone AS SELECT 1";
+    run(&mut session, prepare, &[]).await;
+    run(&mut session, "EXECUTE put (1, 7, 'Oslo')", &[]).await;
+    // Others of its kind have no turn so soon, and what has no rows is none.
+    run(
+        &mut session,
+        "EXECUTE put (2, 7, 'Oslo'); EXECUTE zone",
+        &[],
+    )
+    .await;
+    run(&mut session, "EXECUTE of_user (7)", &[]).await;
+    let failing = "EXECUTE of_user ('x')";
+    clock.0.fetch_add(1_000_000, Ordering::Relaxed);
+    let failing = session.parse(failing).unwrap().remove(0);
+    let failing = session.prepare(failing, &[]).await.unwrap();
+    assert!(session.execute(&failing, &[]).await.is_err());
+    let whole = "BEGIN; EXECUTE put (3, 8, NULL); \
+                 DECLARE c CURSOR FOR SELECT ts, city FROM events WHERE userid = 7 ORDER BY ts; \
+                 FETCH 1 FROM c; MOVE 1 FROM c; FETCH 5 FROM c; \
+                 DECLARE s SCROLL CURSOR FOR SELECT userid FROM events WHERE ts >= 2; \
+                 FETCH LAST FROM s; COMMIT";
+    run(&mut session, whole, &[]).await;
+    let held = "DECLARE h CURSOR WITH HOLD FOR SELECT userid FROM events WHERE ts = 3; CLOSE h";
+    run(&mut session, held, &[]).await;
+    // What is taken back is not there, whoever ran it.
+    let undone = "BEGIN; EXECUTE put (9, 9, NULL); ROLLBACK";
+    run(&mut session, undone, &[]).await;
+
+    let trace = exported(&database);
+    let expected = [
+        "1 × insert events (ts:1 userid:7 city:Oslo)",
+        "1 × read events userid=7 (ts:1) (ts:2) of 2",
+        "2 × insert events (ts:3 userid:8 city:NULL); \
+         read events userid=7 by ts (ts:1 city:Oslo); \
+         read events ts>=2 (userid:7) (userid:8)",
+        "1 × read events ts=3 (userid:8)",
+    ];
+    assert_eq!(all_told(&trace), expected);
+    let texts: Vec<_> = trace.txns[2]
+        .ops
+        .iter()
+        .map(|op| table(&trace, op).2)
+        .collect();
+    assert!(texts[0].starts_with("INSERT INTO events"), "{texts:?}");
+    assert!(texts[1].starts_with("DECLARE"), "{texts:?}");
+}
+
+#[tokio::test]
 async fn a_transaction_stands_for_those_that_had_no_turn() {
     let clock = Arc::new(Told::default());
     let database = database(&clock);

@@ -34,6 +34,9 @@ pub struct Args {
     /// Draw the recorded heat under the present and the best key into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<String>,
+    /// Draw the same picture as PNG, for places that show no SVG
+    #[arg(long, value_name = "FILE")]
+    png: Option<String>,
     /// Judge keys at so many times the recorded load [default: enough for several partitions]
     #[arg(long, value_name = "TIMES", value_parser = load)]
     load: Option<f64>,
@@ -104,8 +107,14 @@ fn advice(args: &Args) -> Result<Advice, String> {
 }
 
 fn tell(args: &Args, advice: &Advice) -> Result<(), String> {
+    let write = |path: &str, picture: &[u8]| {
+        fs::write(path, picture).map_err(|error| format!("{path}: {error}"))
+    };
     if let Some(path) = &args.svg {
-        fs::write(path, advice.svg()).map_err(|error| format!("{path}: {error}"))?;
+        write(path, advice.svg().as_bytes())?;
+    }
+    if let Some(path) = &args.png {
+        write(path, &advice.png())?;
     }
     let page = match args.format {
         Format::Text => advice.text(),

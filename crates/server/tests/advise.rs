@@ -70,6 +70,8 @@ fn the_advice_is_printed_and_drawn() {
         "trace.jsonl",
         "--svg",
         "heat.svg",
+        "--png",
+        "heat.png",
     ];
     let text = stdout(&evenkeel(folder.path(), &args));
     assert!(
@@ -79,6 +81,8 @@ fn the_advice_is_printed_and_drawn() {
     assert!(text.contains("(hash(order_id), order_id)"), "{text}");
     let svg = fs::read_to_string(folder.path().join("heat.svg")).unwrap();
     assert!(svg.starts_with("<svg "), "{svg}");
+    let png = fs::read(folder.path().join("heat.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
 }
 
 #[test]

@@ -3,5 +3,6 @@
 #![cfg(test)]
 
 mod laws;
+mod pictures;
 mod stories;
 mod tables;

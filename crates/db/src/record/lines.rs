@@ -13,7 +13,7 @@ use sql::{Few, Origin, ResultColumn, STATEMENTS_MAX};
 
 use super::Ground;
 use super::segments::Segments;
-use super::take::{Outcome, Part, Take};
+use super::take::{Asked, Outcome, Part, Ran, Take};
 use crate::balance::settings;
 use crate::policy::Policy;
 
@@ -104,7 +104,10 @@ impl Lines {
         for take in &takes {
             let parts = take.parts.iter();
             let done: Vec<Done<'_>> = parts
-                .flat_map(|part| done(part, take.alone, &find))
+                .flat_map(|part| match part {
+                    Part::Ran(ran) => done(ran, take.alone, &find),
+                    Part::Asked(asked) => answered(asked, &find),
+                })
                 .collect();
             if done.is_empty() {
                 continue;
@@ -223,17 +226,13 @@ fn note_reads(reads: &mut HashMap<u64, u32>, done: &[Done<'_>]) {
 }
 
 /// What a statement did, with the rows that were seen.
-fn done<'t>(
-    part: &'t Part,
-    alone: bool,
-    find: &dyn Fn(&str) -> Option<&'t Table>,
-) -> Vec<Done<'t>> {
-    let outcome = part.seen.outcome();
-    let Some(tally) = part.prepared.tally().filter(|_| !outcome.failed) else {
+fn done<'t>(ran: &'t Ran, alone: bool, find: &dyn Fn(&str) -> Option<&'t Table>) -> Vec<Done<'t>> {
+    let outcome = ran.seen.outcome();
+    let Some(tally) = ran.prepared.tally().filter(|_| !outcome.failed) else {
         return Vec::new();
     };
-    let kind = &part.prepared.statement().kind;
-    let mut touches = work::touches(kind, &part.parameters.as_slice(), find);
+    let kind = &ran.prepared.statement().kind;
+    let mut touches = work::touches(kind, &ran.parameters.as_slice(), find);
     let writes = touches.iter().any(|touch| touch.kind.writes());
     let count = u64::try_from(touches.len()).unwrap_or(u64::MAX).max(1);
     for touch in &mut touches {
@@ -249,6 +248,25 @@ fn done<'t>(
     let done = touches.into_iter().map(|touch| Done {
         fingerprint: tally.fingerprint(),
         text: tally.text(),
+        touch,
+    });
+    done.collect()
+}
+
+/// What a request did.
+fn answered<'t>(asked: &'t Asked, find: &dyn Fn(&str) -> Option<&'t Table>) -> Vec<Done<'t>> {
+    // Dropped meanwhile.
+    let Some(table) = find(&asked.table) else {
+        return Vec::new();
+    };
+    let ops = asked.ops.iter().map(|(kind, op)| Touch {
+        table,
+        kind: *kind,
+        op: op.clone(),
+    });
+    let done = ops.map(|touch| Done {
+        fingerprint: asked.tally.fingerprint(),
+        text: asked.tally.text(),
         touch,
     });
     done.collect()

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use advisor::trace::{Kind, Op};
 use keys::Value;
 use parking_lot::Mutex;
-use sql::{Few, Prepared, ResultColumn, shortened};
+use sql::{Few, Prepared, ResultColumn, Tally, shortened};
 
 /// Statements of one transaction that are recorded.
 const PARTS_MAX: usize = 64;
@@ -23,12 +24,27 @@ pub(crate) struct Take {
     pub(super) parts: Vec<Part>,
 }
 
-/// One of its statements.
+/// What it did.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) enum Part {
+    Ran(Ran),
+    Asked(Asked),
+}
+
+/// A statement.
+#[derive(Debug)]
+pub(super) struct Ran {
     pub(super) prepared: Prepared,
     pub(super) parameters: Vec<Value>,
     pub(super) seen: Arc<Seen>,
+}
+
+/// A request that is no statement.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) tally: Arc<Tally>,
+    pub(super) table: String,
+    pub(super) ops: Vec<(Kind, Op)>,
 }
 
 /// What becomes of a statement, told by whoever runs it and whoever takes its rows.
@@ -75,12 +91,17 @@ impl Take {
             false => Vec::new(),
         };
         let seen = Arc::new(Seen::default());
-        self.parts.push(Part {
+        self.parts.push(Part::Ran(Ran {
             prepared: prepared.clone(),
             parameters,
             seen: Arc::clone(&seen),
-        });
+        }));
         Some(seen)
+    }
+
+    /// One more request.
+    pub(super) fn ask(&mut self, asked: Asked) {
+        self.parts.push(Part::Asked(asked));
     }
 
     /// It has committed.
@@ -90,7 +111,10 @@ impl Take {
 
     /// Whether nothing more will be told of its statements.
     pub(super) fn has_ended(&self) -> bool {
-        self.parts.iter().all(|part| part.seen.outcome.lock().ended)
+        self.parts.iter().all(|part| match part {
+            Part::Ran(ran) => ran.seen.outcome.lock().ended,
+            Part::Asked(_) => true,
+        })
     }
 }
 

@@ -22,6 +22,7 @@ use syntax::statement::Kind as Asks;
 use syntax::statement::{DeclareCursor, Fetch, Motion, Query};
 use syntax::{Ident, Statement};
 
+use super::record::Followed;
 use super::{Reply, ReplyRows, Session, SessionError, done};
 use crate::{Error, Result, Row};
 
@@ -39,6 +40,8 @@ pub(super) struct Cursor {
     hold: bool,
     /// Whether its transaction was committed, or there was none.
     held: bool,
+    /// Where its rows are told besides, if its transaction is recorded.
+    followed: Option<Followed>,
 }
 
 enum Source {
@@ -120,6 +123,10 @@ impl Session {
         let kinds: Vec<_> = prepared.parameters().iter().copied().map(Some).collect();
         let query = query_of(cursor, prepared.statement());
         let query = Box::pin(self.prepare(query, &kinds)).await?;
+        // It is counted as DECLARE, which has the text.
+        let query = query.tallied(prepared.tally().cloned());
+        let started_ns = self.database.latencies.now_ns();
+        let mut followed = self.follow(&query, parameters, started_ns);
         let Reply::Rows(rows) = self.run(&query, parameters).await? else {
             let what = "a query without rows".to_owned();
             return Err(sql::Error::Internal { what }.into());
@@ -130,12 +137,22 @@ impl Session {
             let all = rows.forward(i64::MAX, Some(&name)).await?.0;
             rows = Source::Kept { rows: all, at: 0 };
         }
-        let made = Cursor {
+        if let Some(followed) = &mut followed {
+            followed.begun();
+            followed.took(self.database.latencies.now_ns() - started_ns);
+        }
+        let mut made = Cursor {
             columns,
             rows,
             hold: cursor.hold,
             held: self.transaction.is_none(),
+            followed,
         };
+        if let Source::Kept { rows, .. } = &made.rows
+            && let Some(mut followed) = made.followed.take()
+        {
+            rows.iter().for_each(|row| followed.row(&made.columns, row));
+        }
         self.cursors.insert(name, made);
         done("DECLARE CURSOR")
     }
@@ -150,6 +167,8 @@ impl Session {
             return Err(sql::Error::Changed.into());
         }
         let wanted = (!fetch.quiet).then_some(name.as_str());
+        let latencies = &self.database.latencies;
+        let started_ns = cursor.followed.as_ref().map(|_| latencies.now_ns());
         let (rows, passed) = match (&mut cursor.rows, fetch.motion) {
             (Source::Kept { rows, at }, motion) => travel(rows, at, motion, wanted)?,
             (rows @ Source::Forward(..), Motion::By(count)) if count >= 0 => {
@@ -157,6 +176,11 @@ impl Session {
             }
             _ => return Err(SessionError::CursorForward { name }.into()),
         };
+        if let (Some(followed), Some(started_ns)) = (&mut cursor.followed, started_ns) {
+            followed.took(latencies.now_ns() - started_ns);
+            rows.iter()
+                .for_each(|row| followed.row(&cursor.columns, row));
+        }
         if fetch.quiet {
             return Ok(Reply::Done {
                 command: "MOVE",

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use keys::Value;
-use sql::Prepared;
+use sql::{Prepared, ResultColumn};
 use syntax::statement::Kind as Asks;
 
 use super::Session;
@@ -23,6 +23,15 @@ pub(super) enum Recording {
     Yes(Box<Take>),
 }
 
+/// A statement whose rows are taken by others: a cursor's query.
+#[derive(Debug)]
+pub(super) struct Followed {
+    seen: Arc<Seen>,
+    rows: u64,
+    took_ns: u64,
+    failed: bool,
+}
+
 impl Session {
     /// Where to tell what becomes of a statement that starts now, if it is recorded.
     #[inline]
@@ -32,11 +41,7 @@ impl Session {
         parameters: &[Value],
         started_ns: u64,
     ) -> Option<Arc<Seen>> {
-        let rows = matches!(
-            prepared.statement().kind,
-            Asks::Query(_) | Asks::Insert(_) | Asks::Update(_) | Asks::Delete(_) | Asks::Copy(_)
-        );
-        if !rows || matches!(self.recording, Recording::No) {
+        if !self.touches_rows(prepared) || matches!(self.recording, Recording::No) {
             return None;
         }
         let tally = prepared.tally()?;
@@ -49,7 +54,50 @@ impl Session {
             let take = Take::new(turn?, self.database.store.now_us(), alone);
             self.recording = Recording::Yes(Box::new(take));
         }
-        self.record_part(prepared, parameters)
+        match &prepared.statement().kind {
+            Asks::Other(other) => match self.executed(other) {
+                Some((prepared, values)) => self.record_part(&prepared, &values),
+                None => {
+                    self.forget_lone();
+                    None
+                }
+            },
+            _ => self.record_part(prepared, parameters),
+        }
+    }
+
+    /// Whether a statement goes over rows; EXECUTE does what it names.
+    #[inline]
+    fn touches_rows(&self, prepared: &Prepared) -> bool {
+        match &prepared.statement().kind {
+            Asks::Query(_)
+            | Asks::Insert(_)
+            | Asks::Update(_)
+            | Asks::Delete(_)
+            | Asks::Copy(_) => true,
+            Asks::Other(other) => {
+                let named = self.named(other).ok().flatten();
+                named.is_some_and(|named| {
+                    !matches!(named.statement().kind, Asks::Other(_)) && self.touches_rows(named)
+                })
+            }
+            _ => false,
+        }
+    }
+
+    /// Where to tell what becomes of a cursor's query that starts now, if it is recorded.
+    pub(super) fn follow(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value],
+        started_ns: u64,
+    ) -> Option<Followed> {
+        Some(Followed {
+            seen: self.record(prepared, parameters, started_ns)?,
+            rows: 0,
+            took_ns: 0,
+            failed: true,
+        })
     }
 
     #[cold]
@@ -71,6 +119,14 @@ impl Session {
         seen
     }
 
+    /// A statement of its own that had its turn will fail, and the next one is undecided again.
+    #[cold]
+    fn forget_lone(&mut self) {
+        if self.transaction.is_none() {
+            self.end_recording(false);
+        }
+    }
+
     /// The transaction has ended.
     pub(super) fn end_recording(&mut self, committed: bool) {
         if let Recording::Yes(mut take) = std::mem::take(&mut self.recording)
@@ -79,5 +135,30 @@ impl Session {
             take.end(self.database.store.now_us());
             self.database.recorder.push(*take);
         }
+    }
+}
+
+impl Followed {
+    /// The query has begun to answer.
+    pub(super) fn begun(&mut self) {
+        self.failed = false;
+    }
+
+    /// Rows were taken, which took so long.
+    pub(super) fn took(&mut self, took_ns: u64) {
+        self.took_ns += took_ns;
+    }
+
+    /// A row was taken.
+    pub(super) fn row(&mut self, columns: &Arc<[ResultColumn]>, row: &[Value]) {
+        self.rows += 1;
+        self.seen.row(columns, row);
+    }
+}
+
+/// A cursor that is closed, or ends with its transaction, has read what it has read.
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.seen.end(self.rows, None, self.took_ns, self.failed);
     }
 }

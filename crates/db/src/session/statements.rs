@@ -44,6 +44,16 @@ impl Session {
         }
     }
 
+    /// What an EXECUTE runs, and with which values; `None` if the statement is another or fails.
+    pub(super) fn executed(&self, statement: &ast::Statement) -> Option<(Prepared, Vec<Value>)> {
+        let prepared = self.named(statement).ok()??;
+        let ast::Statement::Execute { parameters, .. } = statement else {
+            return None;
+        };
+        let values = values(parameters, prepared.parameters()).ok()?;
+        Some((prepared.clone(), values))
+    }
+
     /// Runs PREPARE, EXECUTE or DEALLOCATE; `None` if the statement is another.
     pub(super) async fn by_name(&mut self, statement: &ast::Statement) -> Result<Option<Reply>> {
         match statement {

@@ -30,6 +30,7 @@ mod marker;
 mod objects;
 pub mod place;
 pub mod scan;
+mod traced;
 pub mod write;
 
 #[cfg(test)]
@@ -136,13 +137,23 @@ impl Collections {
     /// An item or object.
     pub async fn get(&self, place: &Place, buckets: Option<NonZeroU32>) -> Result<Record> {
         let entered = self.enter(&place.directory).await?;
+        let request = self.request("GetItem", &place.directory);
         let snapshot = self.database.snapshot();
-        for (_, key) in entered.spots(place, buckets) {
-            if let Some(row) = snapshot.get(&entered.table, &key.values())? {
-                return Ok(Record::from_row(row)?);
+        let spots = entered.spots(place, buckets);
+        let (mut found, mut looked_at) = (None, 0);
+        for (_, key) in &spots {
+            looked_at += 1;
+            found = snapshot.get(&entered.table, &key.values())?;
+            if found.is_some() {
+                break;
             }
         }
-        Err(Error::NotFound)
+        if let Some(request) = request {
+            let keys: Vec<&Key> = spots.iter().take(looked_at).map(|(_, key)| key).collect();
+            request.did(&entered.table, traced::looked_for(&keys, found.is_some()));
+        }
+        let row = found.ok_or(Error::NotFound)?;
+        Ok(Record::from_row(row)?)
     }
 
     /// Whether a directory is there: it was made, or something is in it.

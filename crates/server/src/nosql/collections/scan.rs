@@ -24,6 +24,7 @@ use super::error::{Error, Result};
 use super::layout::Layout;
 use super::marker::Marker;
 use super::record::{Record, sharding_prefix, sorting_value};
+use super::traced::Scanned;
 use super::{Collections, Directory, Key, has_rows, path, range_below};
 use crate::nosql::expression::Condition;
 
@@ -108,6 +109,8 @@ impl Collections {
         let marker = marker
             .map(|marker| Marker::decode(marker, &named))
             .transpose()?;
+        let request = self.request("GetItems", directory);
+        let sought = Sought::new(&ask.scope, &layout)?;
         let snapshot = self.database.snapshot();
         let strands = Strands {
             snapshot: &snapshot,
@@ -115,7 +118,7 @@ impl Collections {
             path: &directory.path,
             marker: marker.as_ref(),
         };
-        let mut strands = strands.open(&ask.scope, &layout)?;
+        let mut strands = strands.open(&ask.scope, &sought)?;
         let limit = ask.limit.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX);
         let (mut records, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
         let mut last: Option<Marker> = None;
@@ -139,6 +142,18 @@ impl Collections {
         if records.is_empty() && marker.is_none() && !directory.path.is_empty() {
             let exists = has_rows(&snapshot, &entered.table, &directory.path)?;
             exists.then_some(()).ok_or(Error::NotFound)?;
+        }
+        if let Some(request) = request {
+            let scanned = Scanned {
+                path: &directory.path,
+                ask,
+                shardings: &sought.shardings,
+                bounds: sought.bounds.as_ref(),
+                marker: marker.as_ref(),
+                records: &records,
+                looked_at,
+            };
+            request.did(&entered.table, scanned.ops());
         }
         let last = last.filter(|_| !ended);
         let own = Key::of_directory(&directory.path).values();
@@ -222,24 +237,20 @@ impl Scope {
     }
 }
 
-/// What strands are opened with.
-struct Strands<'a> {
-    snapshot: &'a Snapshot,
-    table: &'a Arc<Table>,
-    path: &'a str,
-    marker: Option<&'a Marker>,
+/// The least sorting key that is asked for, and the least above it that is not.
+pub(super) type Bounds = (Vec<u8>, Option<Vec<u8>>);
+
+/// The sharding keys that a scope means, one for each bucket, and the bounds of their sorting keys.
+#[derive(Default)]
+struct Sought {
+    shardings: Vec<String>,
+    bounds: Option<Bounds>,
 }
 
-impl Strands<'_> {
-    fn open(&self, scope: &Scope, layout: &Layout) -> Result<Vec<Strand>> {
-        let (key, start, end) = match scope {
-            Scope::Whole => return Ok(vec![self.slices(0, SLICES)?]),
-            Scope::Segment(segment, total) => {
-                let to = bound(segment.saturating_add(1), *total);
-                return Ok(vec![self.slices(bound(*segment, *total), to)?]);
-            }
-            Scope::Below(_) => return Ok(vec![self.below()?]),
-            Scope::Sharding { key, start, end } => (key, start, end),
+impl Sought {
+    fn new(scope: &Scope, layout: &Layout) -> Result<Self> {
+        let Scope::Sharding { key, start, end } = scope else {
+            return Ok(Self::default());
         };
         let bound = |text: &String| {
             layout.order.bound(text).ok_or_else(|| {
@@ -260,10 +271,37 @@ impl Strands<'_> {
         };
         let buckets = layout.buckets.map_or(0, NonZeroU32::get);
         let even = (0..buckets).map(|bucket| EvenSharding { stem: key, bucket }.join());
-        let shardings = std::iter::once(key.clone()).chain(even);
-        shardings
-            .map(|sharding| self.sharding(&sharding, bounds.as_ref()))
-            .collect()
+        Ok(Self {
+            shardings: std::iter::once(key.clone()).chain(even).collect(),
+            bounds,
+        })
+    }
+}
+
+/// What strands are opened with.
+struct Strands<'a> {
+    snapshot: &'a Snapshot,
+    table: &'a Arc<Table>,
+    path: &'a str,
+    marker: Option<&'a Marker>,
+}
+
+impl Strands<'_> {
+    fn open(&self, scope: &Scope, sought: &Sought) -> Result<Vec<Strand>> {
+        match scope {
+            Scope::Whole => Ok(vec![self.slices(0, SLICES)?]),
+            Scope::Segment(segment, total) => {
+                let to = bound(segment.saturating_add(1), *total);
+                Ok(vec![self.slices(bound(*segment, *total), to)?])
+            }
+            Scope::Below(_) => Ok(vec![self.below()?]),
+            Scope::Sharding { .. } => {
+                let shardings = sought.shardings.iter();
+                shardings
+                    .map(|sharding| self.sharding(sharding, sought.bounds.as_ref()))
+                    .collect()
+            }
+        }
     }
 
     /// The rows of some slices.
@@ -306,11 +344,7 @@ impl Strands<'_> {
     }
 
     /// The rows of one sharding key between two bounds.
-    fn sharding(
-        &self,
-        sharding: &str,
-        bounds: Option<&(Vec<u8>, Option<Vec<u8>>)>,
-    ) -> Result<Strand> {
+    fn sharding(&self, sharding: &str, bounds: Option<&Bounds>) -> Result<Strand> {
         let prefix = sharding_prefix(self.path, sharding);
         let with = |sorting: Value| {
             let mut values = prefix.to_vec();
@@ -361,7 +395,7 @@ impl Strand {
 }
 
 /// The first slice of a segment.
-fn bound(segment: u16, total: u16) -> u16 {
+pub(super) fn bound(segment: u16, total: u16) -> u16 {
     let bound = u32::from(segment) * u32::from(SLICES) / u32::from(total.max(1));
     u16::try_from(bound).unwrap_or(SLICES)
 }

@@ -15,7 +15,7 @@ use keys::{Attribute, Item};
 use super::error::{Error, Result};
 use super::layout::SCHEMA_NAME;
 use super::record::{Key, Record};
-use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX};
+use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, traced};
 use crate::nosql;
 use crate::nosql::expression::{Attributes, Condition, Update};
 
@@ -72,7 +72,7 @@ pub(super) enum Change {
 
 impl Write {
     /// Whether it depends on nothing that is there.
-    fn is_blind(&self) -> bool {
+    pub(super) fn is_blind(&self) -> bool {
         self.mode == Mode::Replace && self.condition.is_none() && self.update.is_none()
     }
 
@@ -128,7 +128,12 @@ impl Collections {
     /// Changes an item, or makes one; when it was changed.
     pub async fn write(&self, place: &Place, write: &Write) -> Result<i64> {
         let entered = self.enter_to_write(&place.directory).await?;
-        match &write.item {
+        let function = match write.mode {
+            Mode::Merge => "UpdateItem",
+            Mode::Replace | Mode::CreateOnly => "PutItem",
+        };
+        let request = self.request(function, &place.directory);
+        let changed_ns = match &write.item {
             Some(item) if write.is_blind() && place.name != SCHEMA_NAME => {
                 self.put_blindly(&entered, place, item, write.buckets).await
             }
@@ -136,7 +141,13 @@ impl Collections {
                 let decide = |found: Option<&Record>| write.decide(found, &entered.layout);
                 self.change(&entered, place, write.buckets, decide).await
             }
+        }?;
+        if let Some(request) = request {
+            let spots = entered.spots(place, write.buckets);
+            let keys: Vec<&Key> = spots.iter().map(|(_, key)| key).collect();
+            request.did(&entered.table, traced::changed(write, &keys));
         }
+        Ok(changed_ns)
     }
 
     /// Deletes an item or object that is there.
@@ -149,7 +160,13 @@ impl Collections {
             Some(_) => Ok(Change::Delete),
             None => Err(Error::NotFound),
         };
+        let request = self.request("DeleteItem", &place.directory);
         self.change(&entered, place, buckets, decide).await?;
+        if let Some(request) = request {
+            let spots = entered.spots(place, buckets);
+            let keys: Vec<&Key> = spots.iter().map(|(_, key)| key).collect();
+            request.did(&entered.table, traced::deleted(&keys));
+        }
         Ok(())
     }
 
