@@ -243,6 +243,66 @@ async fn workers_share_a_queue_by_skipping_what_others_have() {
     assert_eq!(run(&mut one, next).await.unwrap(), [[Value::Int64(4)]]);
     let all = "SELECT count(*) FROM jobs WHERE state = 'done'";
     assert_eq!(run(&mut one, all).await.unwrap(), [[Value::Int64(3)]]);
-    let joined = "SELECT a.id FROM jobs a, jobs b FOR UPDATE SKIP LOCKED";
-    assert_eq!(sqlstate(run(&mut one, joined).await), "0A000");
+}
+
+#[tokio::test]
+async fn workers_share_a_queue_over_joins_and_for_each_row_around() {
+    let work = "CREATE TABLE queues (id bigint PRIMARY KEY, name text);
+                CREATE TABLE work (id bigint PRIMARY KEY, queue bigint, state text);
+                INSERT INTO queues VALUES (1, 'mail'), (2, 'print');
+                INSERT INTO work VALUES (10, 1, ''), (11, 1, ''), (12, 1, ''), (20, 2, ''), (21, 2, '')";
+    let [mut one, mut two, mut three] = sessions(&[work]).await;
+    let ids = |rows: Vec<Vec<Value>>| -> Vec<String> {
+        let ids = rows.iter().map(|row| row[0].to_string());
+        ids.collect()
+    };
+    let next = "SELECT w.id, q.name FROM work w JOIN queues q ON q.id = w.queue
+                ORDER BY w.id LIMIT 2 FOR UPDATE OF w SKIP LOCKED";
+    for (session, expected) in [(&mut one, ["10", "11"]), (&mut two, ["12", "20"])] {
+        run(session, "BEGIN").await.unwrap();
+        assert_eq!(ids(run(session, next).await.unwrap()), expected);
+    }
+    // Nobody has the queues, so all of them are looked at, and of each the first row that is free.
+    run(&mut three, "BEGIN").await.unwrap();
+    let each = "SELECT j.id FROM queues q CROSS JOIN LATERAL
+                (SELECT id FROM work WHERE queue = q.id ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) AS j";
+    assert_eq!(ids(run(&mut three, each).await.unwrap()), ["21"]);
+    let any = "UPDATE work SET state = 'late' WHERE id IN
+               (SELECT w.id FROM work w JOIN queues q ON q.id = w.queue FOR UPDATE SKIP LOCKED)";
+    let mut four = three;
+    run(&mut one, "COMMIT").await.unwrap();
+    // The rows of the first are free, and so are the queues, which it did not lock.
+    run(&mut four, any).await.unwrap();
+    run(&mut four, "COMMIT").await.unwrap();
+    run(&mut two, "ROLLBACK").await.unwrap();
+    let late = "SELECT id FROM work WHERE state = 'late' ORDER BY id";
+    let late = ids(run(&mut one, late).await.unwrap());
+    assert_eq!(late, ["10", "11", "21"]);
+}
+
+#[tokio::test]
+async fn nowait_fails_where_any_row_of_a_query_is_held() {
+    let rows = "CREATE TABLE a (id bigint PRIMARY KEY, b bigint);
+                CREATE TABLE b (id bigint PRIMARY KEY, v bigint);
+                INSERT INTO a VALUES (1, 10), (2, 20), (3, 20); INSERT INTO b VALUES (10, 0), (20, 0)";
+    let [mut one, mut two, _] = sessions(&[rows]).await;
+    run(&mut one, "BEGIN").await.unwrap();
+    let locked = "SELECT id FROM b WHERE id = 20 FOR UPDATE";
+    run(&mut one, locked).await.unwrap();
+    let range = "SELECT id FROM b WHERE id > 5 ORDER BY id FOR UPDATE NOWAIT";
+    assert_eq!(sqlstate(run(&mut two, range).await), "55P03");
+    let joined = "SELECT a.id FROM a JOIN b ON b.id = a.b WHERE a.id < 3 FOR UPDATE NOWAIT";
+    assert_eq!(sqlstate(run(&mut two, joined).await), "55P03");
+    let inside = "DELETE FROM a WHERE b IN (SELECT id FROM b WHERE v = 0 FOR UPDATE NOWAIT)";
+    assert_eq!(sqlstate(run(&mut two, inside).await), "55P03");
+    // Rows that nobody asks for are none of its business, nor are tables that the lock is not about.
+    for free in [
+        "SELECT a.id FROM a JOIN b ON b.id = a.b WHERE a.id < 2 FOR UPDATE NOWAIT",
+        "SELECT a.id FROM a JOIN b ON b.id = a.b WHERE a.id = 2 FOR UPDATE OF a NOWAIT",
+        "SELECT id FROM b ORDER BY id LIMIT 1 FOR UPDATE NOWAIT",
+    ] {
+        assert_eq!(run(&mut two, free).await.unwrap().len(), 1, "{free}");
+    }
+    run(&mut one, "ROLLBACK").await.unwrap();
+    assert_eq!(run(&mut two, range).await.unwrap().len(), 2);
 }

@@ -347,8 +347,8 @@ pub enum Error {
         /// How many bytes they may take.
         limit: usize,
     },
-    /// More rows taken by one SKIP LOCKED than one statement may claim.
-    #[error("one statement may lock {limit} rows with SKIP LOCKED: add a LIMIT")]
+    /// More rows taken by SKIP LOCKED or NOWAIT than one statement may claim.
+    #[error("one statement may lock {limit} rows with SKIP LOCKED or NOWAIT: add a LIMIT")]
     TooManyTaken {
         /// How many rows it may take.
         limit: usize,

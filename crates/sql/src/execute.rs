@@ -10,12 +10,13 @@ use txn::{Reader, Store, Transaction};
 use crate::counted::Counter;
 use crate::ddl::{Defined, Ground};
 use crate::expire::Sweeps;
+use crate::explain::Figures;
 use crate::explain::Ran;
 use crate::fast::{FastRows, RowSink};
 use crate::modify::{ChangePlan, Run};
 use crate::names::table_name;
 use crate::prepare::{self, Plan};
-use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn};
+use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn, Wanted};
 use crate::scalar::Given;
 use crate::statements::Statements;
 use crate::system::{Guest, Outside};
@@ -38,6 +39,8 @@ pub struct Executor {
     warnings: Mutex<Vec<Warning>>,
     /// The rows that its statements write, for a recorder.
     watched: Watched,
+    /// What the plans of its writes did, for EXPLAIN ANALYZE.
+    figures: Figures,
 }
 
 /// What a statement answered.
@@ -142,6 +145,7 @@ impl Executor {
             guest: Arc::default(),
             warnings: Mutex::default(),
             watched: Watched::default(),
+            figures: Figures::default(),
         }
     }
 
@@ -158,6 +162,7 @@ impl Executor {
             counter: Counter::new(&self.store, &self.catalog),
             warnings: Mutex::default(),
             watched: Watched::default(),
+            figures: Figures::default(),
         }
     }
 
@@ -185,6 +190,10 @@ impl Executor {
 
     pub(crate) fn watched(&self) -> &Watched {
         &self.watched
+    }
+
+    pub(crate) fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     pub(crate) fn counter(&self) -> &Counter {
@@ -217,17 +226,12 @@ impl Executor {
         Value::Uuid((random & free | version | variant).to_be_bytes())
     }
 
-    /// Lets DataFusion plan a query. `hints` are the types of parameters that are known.
-    pub(crate) async fn plan(
-        &self,
-        reader: &Reader,
-        query: &ast::Query,
-        hints: &[Option<Type>],
-    ) -> Result<PlannedQuery> {
+    /// Lets DataFusion plan a query.
+    pub(crate) async fn plan(&self, reader: &Reader, asked: Wanted<'_>) -> Result<PlannedQuery> {
         let queries = self.queries.get_or_init(|| {
             Queries::new(&self.catalog, &self.store, &self.statements, &self.guest)
         });
-        queries.prepare(&self.catalog, reader, query, hints).await
+        queries.prepare(&self.catalog, reader, asked).await
     }
 
     /// Whether a statement changes tables themselves, which happens outside of transactions.
@@ -442,7 +446,13 @@ impl Executor {
     /// Runs a query through DataFusion, so that its rows come as they are sent.
     pub async fn stream(&self, reader: Reader, query: &ast::Query) -> Result<AnswerRows> {
         let query = prepare::without_blanks(&self.catalog, query);
-        let rows = self.select_planned(reader, &query, &[]).await?;
+        let asked = Wanted {
+            query: &query,
+            hints: &[],
+            shown: true,
+        };
+        let planned = self.plan(&reader, asked).await?;
+        let rows = planned.run(reader, self.given(&[])).await?;
         Ok(AnswerRows {
             columns: Arc::clone(rows.columns()),
             source: Source::Query(rows),
@@ -458,7 +468,12 @@ impl Executor {
         parameters: &[Value],
     ) -> Result<QueryRows> {
         let kinds: Vec<Option<Type>> = parameters.iter().map(Value::value_type).collect();
-        let planned = self.plan(&reader, query, &kinds).await?;
+        let asked = Wanted {
+            query,
+            hints: &kinds,
+            shown: false,
+        };
+        let planned = self.plan(&reader, asked).await?;
         planned.run(reader, self.given(parameters)).await
     }
 }

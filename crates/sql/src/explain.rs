@@ -13,6 +13,7 @@
 //! partitions the commit takes: one is the case worth aiming for. Nothing is read to find out: the map
 //! of partitions is enough.
 
+mod figures;
 mod reads;
 mod tree;
 mod writes;
@@ -25,12 +26,13 @@ use syntax::statement::{Explain, ExplainFormat};
 use syntax::{Kind, ast};
 use txn::Reader;
 
+pub(crate) use self::figures::Figures;
 use self::tree::{Commit, Fact, Facts, Node, fact_lines};
 use crate::access::Access;
 use crate::execute::AnswerRows;
 use crate::fast::ReadPlan;
 use crate::prepare::Plan;
-use crate::query::{PlanNode, ResultColumn};
+use crate::query::{PlanNode, ResultColumn, Wanted};
 use crate::{Error, Executor, Prepared, Result};
 
 /// What a statement would do.
@@ -113,6 +115,13 @@ impl Explained {
     /// Shows the plan that was run, with what its parts did.
     pub fn ran(&mut self, ran: &Ran) {
         self.plan = reads::planned(&ran.0, self.all);
+    }
+
+    /// The same of a write, whose rows that plan found.
+    pub fn found_by(&mut self, ran: &Ran) {
+        if let Some(found) = self.plan.children.last_mut() {
+            *found = reads::planned(&ran.0, self.all);
+        }
     }
 
     /// The answer to the client.
@@ -285,7 +294,12 @@ impl Executor {
             (Some(planned), _) => planned.clone(),
             (None, Some(query)) => {
                 let kinds: Vec<Option<Type>> = kinds.iter().copied().map(Some).collect();
-                self.plan(asked.reader, query, &kinds).await?
+                let wanted = Wanted {
+                    query,
+                    hints: &kinds,
+                    shown: false,
+                };
+                self.plan(asked.reader, wanted).await?
             }
             (None, None) => return Ok(None),
         };

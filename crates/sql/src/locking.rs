@@ -4,14 +4,19 @@
 //!   WHERE key = … FOR UPDATE            waits for whoever is changing the row
 //!   WHERE key = … FOR UPDATE NOWAIT     an error if somebody is
 //!   any other query FOR UPDATE          a read; who changed what it saw is found out at COMMIT
-//!   … FOR UPDATE SKIP LOCKED            rows of one table that nobody else claims: `skipping`
-//!   … IN (… FOR UPDATE SKIP LOCKED)     the same inside of a statement: `nested`
+//!   … FOR UPDATE NOWAIT, SKIP LOCKED    rows that nobody else claims: `skipping`
+//!   … IN (… FOR UPDATE SKIP LOCKED)     the same inside of a statement: `nested`, `fill`
+//!   … (… = outer.id … SKIP LOCKED)      for each row around it: `correlated`
+//!   … JOIN … FOR UPDATE OF t            which tables a lock is about: `sources`
 //! ```
 //!
 //! All strengths of lock are one here: FOR SHARE claims as FOR UPDATE does.
 
+mod correlated;
+mod fill;
 mod nested;
 mod skipping;
+mod sources;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,14 +47,16 @@ impl LockPlan {
         query: &ast::Query,
         hints: &[Option<Type>],
     ) -> Result<Option<(Self, Vec<Option<Type>>)>> {
-        if query.locks.is_empty() {
+        if query.locks.is_empty() || passes_over(query) {
             return Ok(None);
         }
-        let nowait = Some(ast::NonBlock::Nowait);
-        let waits = !query.locks.iter().any(|lock| lock.nonblock == nowait);
+        let waits = query.locks.iter().all(|lock| lock.nonblock.is_none());
         let mut plain = syntax::deep(|| query.clone());
         plain.locks.clear();
         let read = ReadPlan::new(catalog, &plain, hints)?;
+        // Who does not wait has to know of every row.
+        let one = |read: &ReadPlan| read.path.filter.is_point() && read.path.index.is_none();
+        let read = read.filter(|(read, _)| waits || one(read));
         Ok(read.map(|(read, kinds)| {
             let read = Arc::new(read);
             (Self { read, waits }, kinds)
@@ -76,23 +83,33 @@ impl LockPlan {
 
 /// Refuses SKIP LOCKED inside of a query: by the time its rows are used nobody knows which they were.
 pub(crate) fn refuse_skipping(query: &ast::Query) -> Result<()> {
-    match syntax::deep(|| query.visit(&mut Skipping)) {
+    match syntax::deep(|| query.visit(&mut Stops(passes_over))) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::Unsupported {
-            what: "SKIP LOCKED in a part of a statement, or over several tables,".to_owned(),
+            what: "SKIP LOCKED in such a part of a statement".to_owned(),
         }),
     }
 }
 
-/// Stops at a query that skips rows.
-struct Skipping;
+/// Whether a query does not wait for rows that others claim.
+fn skips(query: &ast::Query) -> bool {
+    query.locks.iter().any(|lock| lock.nonblock.is_some())
+}
 
-impl Visitor for Skipping {
+/// Whether a query passes over rows that others claim.
+fn passes_over(query: &ast::Query) -> bool {
+    let skip = Some(ast::NonBlock::SkipLocked);
+    query.locks.iter().any(|lock| lock.nonblock == skip)
+}
+
+/// Stops at a query of some kind.
+struct Stops(fn(&ast::Query) -> bool);
+
+impl Visitor for Stops {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
-        let skip = Some(ast::NonBlock::SkipLocked);
-        match query.locks.iter().any(|lock| lock.nonblock == skip) {
+        match (self.0)(query) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

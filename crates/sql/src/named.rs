@@ -26,7 +26,6 @@
 //!
 //! Deliberately absent: lambdas, actions and everything else of YQL that computes with statements.
 
-mod array;
 pub(crate) mod build;
 mod lists;
 mod rows;

@@ -28,7 +28,7 @@ use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
 use crate::locking::{LockPlan, NestedPlan, SkipPlan, refuse_skipping};
 use crate::modify::{ChangePlan, InsertPlan};
-use crate::query::{PlannedQuery, ResultColumn};
+use crate::query::{PlannedQuery, ResultColumn, Wanted};
 use crate::statements::Tally;
 use crate::{Error, Executor, Result, explain};
 
@@ -265,7 +265,7 @@ impl Executor {
         let nested = NestedPlan::new(self, &statement, &reader, hints).await?;
         let drafted = match nested {
             Some(nested) => Drafted {
-                parameters: nested.bare.hints(),
+                parameters: nested.parameters(),
                 columns: nested.bare.columns().cloned(),
                 plan: Plan::Nested(Box::new(nested)),
             },
@@ -286,7 +286,12 @@ impl Executor {
         let mut query = None;
         if let Some(asked) = asked {
             merge(&mut parameters, hints);
-            let planned = self.plan(&reader, asked, &parameters).await?;
+            let asked = Wanted {
+                query: asked,
+                hints: &parameters,
+                shown: select.is_some(),
+            };
+            let planned = self.plan(&reader, asked).await?;
             merge(&mut parameters, planned.parameters());
             match &plan {
                 Plan::Skip(plan) => columns = Some(plan.columns(&planned)),
@@ -368,6 +373,10 @@ impl Executor {
             let columns = Arc::clone(&plan.columns);
             return Ok(drafted(Plan::Read(Arc::new(plan)), kinds, &columns));
         }
+        if let Some((plan, kinds)) = LockPlan::new(catalog, query, hints)? {
+            let columns = Arc::clone(&plan.read.columns);
+            return Ok(drafted(Plan::Lock(plan), kinds, &columns));
+        }
         if let Some((plan, parameters)) = SkipPlan::new(catalog, query, hints)? {
             return Ok(Drafted {
                 plan: Plan::Skip(Box::new(plan)),
@@ -376,10 +385,6 @@ impl Executor {
             });
         }
         refuse_skipping(query)?;
-        if let Some((plan, kinds)) = LockPlan::new(catalog, query, hints)? {
-            let columns = Arc::clone(&plan.read.columns);
-            return Ok(drafted(Plan::Lock(plan), kinds, &columns));
-        }
         if let Some((plan, kinds)) = CountPlan::new(query, hints)? {
             let columns = Arc::clone(&plan.columns);
             return Ok(drafted(Plan::Count(plan), kinds, &columns));

@@ -15,6 +15,7 @@
 
 mod compile;
 mod function;
+mod listed;
 mod shown;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use syntax::ast::BinaryOperator;
 
 pub(crate) use compile::{Scope, conjuncts};
 pub(crate) use function::Function;
+pub(crate) use listed::{compares, spelled_out};
 
 use crate::arithmetic::{self, Operation};
 use crate::{Error, Executor, Result, cast, number};

@@ -1,8 +1,11 @@
-//! FOR UPDATE before LIMIT, which PostgreSQL takes as well as after it.
+//! FOR UPDATE before LIMIT, which PostgreSQL takes as well as after it, and of several tables.
 //!
 //! ```text
 //!   SELECT … FOR UPDATE SKIP LOCKED LIMIT 1     SELECT … LIMIT 1 FOR UPDATE SKIP LOCKED
+//!   SELECT … FOR UPDATE OF a, b NOWAIT          SELECT … FOR UPDATE OF a NOWAIT FOR UPDATE OF b NOWAIT
 //! ```
+
+use std::ops::Range;
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -27,7 +30,44 @@ pub(crate) fn after_limits(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan>
             None => at + 1,
         };
     }
-    tokens
+    each_table(tokens)
+}
+
+/// The same with a lock for each table that one lock names.
+fn each_table(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let several = |at: usize| {
+        let names = lock_names(&tokens, at)?;
+        let written = tokens.get(names.clone())?;
+        let comma = |one: &TokenWithSpan| one.token == Token::Comma;
+        written.iter().any(comma).then_some((names, written, comma))
+    };
+    let mut out = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let lock = several(at).zip(lock_end(&tokens, at));
+        let Some(((names, written, comma), end)) = lock else {
+            out.push(token.clone());
+            at += 1;
+            continue;
+        };
+        let before = tokens.get(at..names.start).unwrap_or_default();
+        let after = tokens.get(names.end..end).unwrap_or_default();
+        for name in written.split(comma) {
+            for part in [before, name, after] {
+                out.extend_from_slice(part);
+            }
+        }
+        at = end;
+    }
+    out
+}
+
+/// Where the names of a lock stand that begins here.
+fn lock_names(tokens: &[TokenWithSpan], at: usize) -> Option<Range<usize>> {
+    let end = lock_end(tokens, at)?;
+    let of = (at..end).find(|place| is_word(tokens.get(*place), "of"))?;
+    let last = (of + 1..end).find(|place| ends_names(tokens, *place));
+    Some(of + 1..last.unwrap_or(end))
 }
 
 /// Where a lock ends that begins here.
@@ -103,6 +143,14 @@ mod tests {
             (
                 "DELETE FROM t WHERE a IN (SELECT a FROM t FOR UPDATE NOWAIT LIMIT 1) RETURNING a",
                 "DELETE FROM t WHERE a IN (SELECT a FROM t LIMIT 1 FOR UPDATE NOWAIT) RETURNING a",
+            ),
+            (
+                "SELECT a FROM t, s FOR UPDATE OF t, s SKIP LOCKED LIMIT 1",
+                "SELECT a FROM t, s LIMIT 1 FOR UPDATE OF t SKIP LOCKED FOR UPDATE OF s SKIP LOCKED",
+            ),
+            (
+                "SELECT a FROM t, s FOR SHARE OF t, s",
+                "SELECT a FROM t, s FOR SHARE OF t FOR SHARE OF s",
             ),
         ] {
             let kind = |text: &str| format!("{:?}", crate::parse(text).unwrap()[0].kind);

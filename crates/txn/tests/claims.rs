@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, Thread};
 
-use partitions::TableId;
+use partitions::{Share, TableId};
 use storage::env::{Random, SeededRandom, SimulatedClock};
-use storage::{Bytes, Direction, Durability, Engine, KeyRange, MemoryEngine, SharedPlacement};
+use storage::{
+    Bytes, Direction, Durability, Engine, KeyRange, MemoryEngine, SeparatePlacement,
+    SharedPlacement,
+};
 use txn::{Error, Options, Store, Transaction};
 
 const TABLE: TableId = TableId(1);
@@ -37,6 +40,17 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
+/// A store whose partitions have an engine each.
+fn separate_store() -> Arc<Store> {
+    let open = |_| -> storage::Result<Arc<dyn Engine>> { Ok(Arc::new(MemoryEngine::new())) };
+    let placement = Arc::new(SeparatePlacement::new(open, |_| Ok(())));
+    let clock = Arc::new(SimulatedClock::new(1));
+    let options = Options::new(placement, clock, Arc::new(SeededRandom::new(1)));
+    let store = Store::open(options).unwrap();
+    store.create_table(TABLE, &[], Bytes::new()).unwrap();
+    store
+}
+
 fn store() -> Arc<Store> {
     let engine = MemoryEngine::new();
     let open = move || -> storage::Result<Arc<dyn Engine>> { Ok(Arc::new(engine.clone())) };
@@ -61,6 +75,36 @@ fn add_one(txn: &mut Transaction, key: &str) -> Result<(), Error> {
 
 fn sum(store: &Arc<Store>, key: &str) -> u64 {
     number(store.view().get(TABLE, key.as_bytes()).unwrap())
+}
+
+/// An engine that a split made has none of the commits that it was copied after, so it cannot say that a
+/// row is what it was before them.
+#[test]
+fn an_engine_that_a_split_made_knows_nothing_of_the_past() {
+    let store = separate_store();
+    let mut first = store.begin();
+    for key in ["a", "z"] {
+        add_one(&mut first, key).unwrap();
+    }
+    first.commit(Durability::Synced).unwrap();
+    let mut late = store.begin();
+    assert_eq!(number(late.get(TABLE, b"a").unwrap()), 1);
+    assert_eq!(number(late.get(TABLE, b"z").unwrap()), 1);
+    let mut other = store.begin();
+    add_one(&mut other, "a").unwrap();
+    other.commit(Durability::Synced).unwrap();
+    let whole = store.map(TABLE).unwrap().route(b"a").descriptor.clone();
+    store.split(TABLE, whole.id, b"m", Share::HALF).unwrap();
+    let left = store.map(TABLE).unwrap().route(b"a").descriptor.clone();
+    assert_ne!(left.engine, whole.engine);
+    // What changed is found out, and what did not is still so.
+    wait(late.claim(TABLE, b"z")).unwrap();
+    let error = wait(late.claim(TABLE, b"a")).unwrap_err();
+    assert!(matches!(error, Error::Conflict { .. }), "{error}");
+    let mut after = store.begin();
+    add_one(&mut after, "a").unwrap();
+    after.commit(Durability::Synced).unwrap();
+    assert_eq!(sum(&store, "a"), 3);
 }
 
 #[test]

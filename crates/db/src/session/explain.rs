@@ -32,10 +32,15 @@ impl Session {
             matches!(&prepared.statement().kind, Asks::Explain(explain) if explain.analyze);
         if let Some(inner) = prepared.explained().filter(|_| analyze) {
             let begun_us = database.store.now_us();
-            let (work, touched) = self.measure(&executor, inner, parameters).await?;
+            executor.keep_figures();
+            let measured = self.measure(&executor, inner, parameters).await;
+            let found = executor.take_figures();
+            let (work, touched) = measured?;
             let ended_us = database.store.now_us();
-            if let Some(ran) = &work.ran {
-                explained.ran(ran);
+            match (&work.ran, &found) {
+                (Some(ran), _) => explained.ran(ran),
+                (None, Some(found)) => explained.found_by(found),
+                (None, None) => {}
             }
             explained.measured(Measured {
                 rows: work.rows,

@@ -99,6 +99,21 @@ async fn characters_of_one_length_come_filled_up_with_blanks() {
         let found: Vec<&str> = (0..3).map(|at| rows[0].get(at)).collect();
         assert_eq!(found, ["ab   ", "zw ", "x"], "{text} {asked:?}");
     }
+    // What is one of several lengths has the blanks of the one that it is.
+    for text in [
+        "SELECT code FROM codes WHERE code = 'ab' UNION ALL SELECT land FROM codes WHERE land = 'zw'
+            ORDER BY code",
+        "SELECT code FROM codes WHERE land = 'zw' UNION SELECT land FROM codes WHERE code = 'ab'
+            ORDER BY code LIMIT 2",
+        "SELECT CASE WHEN n = 1 THEN code ELSE land END FROM codes
+            CROSS JOIN (VALUES (1), (2)) AS v (n) WHERE code = 'ab' ORDER BY n",
+    ] {
+        let rows = client.query(text, &[]).await.unwrap();
+        assert_eq!(rows[0].columns()[0].type_().name(), "bpchar", "{text}");
+        assert_eq!(rows[0].columns()[0].type_modifier(), -1, "{text}");
+        let found: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+        assert_eq!(found, ["ab   ", "zw "], "{text}");
+    }
     let shown = "SELECT code, land, code::text, code || '|' FROM codes ORDER BY code";
     let mut lines = Vec::new();
     for message in client.simple_query(shown).await.unwrap() {

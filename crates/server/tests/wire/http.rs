@@ -7,16 +7,55 @@ use crate::process::Server;
 
 /// The status line and the body.
 async fn get(server: &Server, path: &str) -> (String, String) {
+    let (head, body) = ask(server, "GET", path).await;
+    let status = head.lines().next().unwrap();
+    (status.to_owned(), body)
+}
+
+/// The status line with the headers, and the body.
+async fn ask(server: &Server, method: &str, path: &str) -> (String, String) {
     let mut socket = TcpStream::connect(("127.0.0.1", server.http_port))
         .await
         .unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.lines().next().unwrap();
-    (status.to_owned(), body.to_owned())
+    (head.to_owned(), body.to_owned())
+}
+
+#[tokio::test]
+async fn pages_that_only_tell_refuse_whatever_would_change_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(dir.path(), &[]);
+    for path in ["/metrics", "/health", "/health?verbose"] {
+        let (asked, body) = ask(&server, "GET", path).await;
+        assert!(asked.starts_with("HTTP/1.1 200 OK"), "{path} {asked}");
+        assert!(!body.is_empty(), "{path}");
+        // HEAD answers as GET does, without the body.
+        let (head, nothing) = ask(&server, "HEAD", path).await;
+        assert!(head.starts_with("HTTP/1.1 200 OK"), "{path} {head}");
+        assert_eq!(nothing, "", "{path}");
+        let kind = |head: &str| {
+            let mut lines = head.lines().map(str::to_ascii_lowercase);
+            lines.find(|line| line.starts_with("content-type:"))
+        };
+        assert_eq!(kind(&head), kind(&asked), "{path}");
+        for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
+            let (head, _) = ask(&server, method, path).await;
+            let refused = head.starts_with("HTTP/1.1 405 Method Not Allowed");
+            assert!(refused, "{method} {path} {head}");
+            let allow = head.lines().find(|line| line.starts_with("allow:"));
+            assert_eq!(allow, Some("allow: GET,HEAD"), "{method} {path}");
+        }
+    }
+    // None of them made a container of that name.
+    let client = server.connect().await;
+    let made = "SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'v3io/%'";
+    let row = client.query_one(made, &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), 0);
 }
 
 /// The number on the line that begins so.

@@ -6,7 +6,7 @@ use syntax::ast;
 use crate::conditions::Inclusive;
 use crate::names::tree_name;
 use crate::query::list_element;
-use crate::scalar::{Comparison, Scalar, Scope};
+use crate::scalar::{Comparison, Scalar, Scope, spelled_out};
 use crate::{Schema, number};
 
 /// The columns of a key.
@@ -94,11 +94,14 @@ pub(super) fn bounds(
             right,
             ..
         } => {
+            if let Some(plain) = spelled_out(part) {
+                return bounds(key, &plain, scope);
+            }
             let column = key_column(key, left, scope).filter(|column| *column < key.columns)?;
             let list = match right.as_ref() {
                 ast::Expr::Cast {
                     expr, data_type, ..
-                } if list_element(data_type) == key.kinds.get(column).copied() => expr,
+                } if holds(*key.kinds.get(column)?, list_element(data_type)?) => expr,
                 other => other,
             };
             Some((column, vec![Bound::Listed(scope.list(list)?)]))
@@ -128,6 +131,15 @@ pub(super) fn bounds(
         }
         _ => None,
     }
+}
+
+/// Whether every value of type `other` is one of type `kind`, written alike.
+fn holds(kind: Type, other: Type) -> bool {
+    kind == other
+        || matches!(
+            (kind, other),
+            (Type::Int64, Type::Int16 | Type::Int32) | (Type::Int32, Type::Int16)
+        )
 }
 
 fn compared(comparison: Comparison, value: Scalar) -> Option<Bound> {

@@ -254,6 +254,11 @@ impl KeyFilter {
         Ok(true)
     }
 
+    /// Whether it names one key.
+    pub(crate) fn is_point(&self) -> bool {
+        self.point
+    }
+
     /// Whether every row of the ranges qualifies.
     pub(crate) fn is_exact(&self) -> bool {
         self.rest.is_empty()

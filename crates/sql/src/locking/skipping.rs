@@ -1,6 +1,6 @@
-//! `SELECT … FOR UPDATE SKIP LOCKED` over one table: rows that nobody else claims.
+//! `SELECT … FOR UPDATE SKIP LOCKED` and `NOWAIT`: rows that nobody else claims.
 //!
-//! It is how workers share a queue: each takes the next row that none of the others has. If the
+//! SKIP LOCKED is how workers share a queue: each takes the next row that none of the others has. If the
 //! rows that a worker passed over counted as read, it would be refused as soon as another one was done
 //! with its row. So they do not: rows are looked for outside of the transaction, in the tables as they
 //! are now, and only those that are taken are read inside.
@@ -12,19 +12,23 @@
 //!   unchanged             ✓   ✗       4 was changed since it was looked at: passed over too
 //!   LIMIT 1               ◄─ this one
 //! ```
+//!
+//! A row of a join is taken if its rows of all locked tables are; those of the other tables are read, and
+//! must be what they were when the row was found. With NOWAIT nothing is passed over: the query is read
+//! inside of the transaction, LIMIT and all, and then its rows are claimed.
 
 use std::sync::Arc;
 
 use keys::{Type, Value};
 use syntax::ast;
-use txn::Transaction;
+use txn::{Reader, Transaction};
 
+use super::sources::{Manner, Source, sources};
 use crate::execute::AnswerRows;
-use crate::fast::plain_select;
-use crate::names::tree_table_name;
+use crate::named::build::quoted;
 use crate::query::{PlannedQuery, ResultColumn};
 use crate::scalar::{Given, Scalar, Scope};
-use crate::{Catalog, Error, Executor, Result, Table};
+use crate::{Catalog, Error, Executor, Result};
 
 /// How many rows one statement may take.
 const TAKEN_ROWS_MAX: usize = 10_000;
@@ -32,9 +36,12 @@ const TAKEN_ROWS_MAX: usize = 10_000;
 /// A query that takes rows that nobody else has.
 #[derive(Debug)]
 pub(crate) struct SkipPlan {
-    table: Arc<Table>,
-    /// The query without its limit, and with the key behind what was asked for.
+    /// The tables whose keys stand behind what was asked for, in this order.
+    sources: Vec<Source>,
+    /// The query with those keys, and without its limit if rows may be passed over.
     query: ast::Query,
+    /// Whether rows may be passed over.
+    skips: bool,
     limit: Option<Scalar>,
     offset: Option<Scalar>,
 }
@@ -46,51 +53,37 @@ impl SkipPlan {
         query: &ast::Query,
         hints: &[Option<Type>],
     ) -> Result<Option<(Self, Vec<Option<Type>>)>> {
-        let skip = Some(ast::NonBlock::SkipLocked);
-        if !query.locks.iter().any(|lock| lock.nonblock == skip) {
+        if query.locks.iter().all(|lock| lock.nonblock.is_none()) {
             return Ok(None);
         }
-        let mut query = syntax::deep(|| query.clone());
-        query.locks.clear();
-        let Some(plain) = plain_select(&query) else {
-            return Ok(None);
-        };
-        let table = catalog.get(&tree_table_name(plain.name)?)?;
-        if table.schema().key_columns().any(|column| column.hidden) {
+        let mut sources = sources(catalog, query)?;
+        let skips = |one: &Source| one.manner == Some(Manner::Skip);
+        if sources.iter().any(|one| skips(one) && !one.has_key()) {
             let what = "SKIP LOCKED of a table without a primary key".to_owned();
             return Err(Error::Unsupported { what });
         }
+        let skips = sources.iter().any(skips);
+        // What is read inside of the transaction is watched by it anyway.
+        sources.retain(|one| one.has_key() && (skips || one.manner.is_some()));
+        let mut query = syntax::deep(|| query.clone());
+        query.locks.clear();
         let mut scope = Scope::rowless(hints);
-        let (limit, offset) = match query.limit_clause.take() {
-            Some(ast::LimitClause::LimitOffset { limit, offset, .. }) => {
-                (limit, offset.map(|offset| offset.value))
-            }
-            Some(ast::LimitClause::OffsetCommaLimit { limit, offset }) => {
-                (Some(limit), Some(offset))
-            }
-            None => (None, None),
+        let (limit, offset) = match skips {
+            true => limits(&mut query, &mut scope)?,
+            false => (None, None),
         };
-        let mut count = |expr: Option<ast::Expr>| match expr {
-            None => Ok(None),
-            Some(expr) => match scope.compile(&expr, Some(Type::Int64))? {
-                Some(scalar) => Ok(Some(scalar)),
-                None => Err(Error::Unsupported {
-                    what: "SKIP LOCKED with such a LIMIT".to_owned(),
-                }),
-            },
-        };
-        let (limit, offset) = (count(limit)?, count(offset)?);
         if let ast::SetExpr::Select(select) = query.body.as_mut() {
-            for (number, column) in table.schema().key_columns().enumerate() {
-                let expr = ast::Expr::Identifier(ast::Ident::with_quote('"', &column.name));
-                let alias = ast::Ident::with_quote('"', format!("key column {number}"));
-                let item = ast::SelectItem::ExprWithAlias { expr, alias };
-                select.projection.push(item);
-            }
+            let keys = sources.iter().flat_map(key_items).enumerate();
+            let keys = keys.map(|(number, expr)| ast::SelectItem::ExprWithAlias {
+                expr,
+                alias: quoted(&format!("key column {number}")),
+            });
+            select.projection.extend(keys);
         }
         let plan = Self {
-            table,
+            sources,
             query,
+            skips,
             limit,
             offset,
         };
@@ -105,7 +98,8 @@ impl SkipPlan {
     /// The columns that were asked for.
     pub(crate) fn columns(&self, planned: &PlannedQuery) -> Arc<[ResultColumn]> {
         let all = planned.columns();
-        let asked = all.len() - self.table.schema().key_positions().len();
+        let keys = self.sources.iter().map(key_length).sum::<usize>();
+        let asked = all.len().saturating_sub(keys);
         all.iter().take(asked).cloned().collect()
     }
 
@@ -129,9 +123,12 @@ impl SkipPlan {
         planned: &PlannedQuery,
         given: Given<'_>,
     ) -> Result<Vec<Vec<Value>>> {
+        let asked = self.columns(planned).len();
+        if !self.skips {
+            return self.take_all(transaction, planned, (given, asked)).await;
+        }
         let limit = number(self.limit.as_ref(), given)?.unwrap_or(usize::MAX);
         let mut passed = number(self.offset.as_ref(), given)?.unwrap_or(0);
-        let columns = self.columns(planned);
         let looking = executor.store().view().reader();
         let mut rows = Box::pin(planned.run(looking.clone(), given)).await?;
         let mut taken = Vec::new();
@@ -140,31 +137,131 @@ impl SkipPlan {
                 if taken.len() >= limit {
                     break 'all;
                 }
-                let key = self
-                    .table
-                    .schema()
-                    .encode_key(&row.split_off(columns.len()))?;
-                let id = self.table.id();
-                match transaction.try_claim(id, &key) {
-                    Err(txn::Error::Held { .. }) => continue,
-                    claimed => claimed?,
-                }
-                if transaction.get(id, &key)? != looking.get(id, &key)? {
+                let key = row.split_off(asked);
+                if !self.claim(transaction, Some(&looking), key).await? {
                     continue;
                 }
                 if passed > 0 {
                     passed -= 1;
                     continue;
                 }
-                if taken.len() == TAKEN_ROWS_MAX {
-                    return Err(Error::TooManyTaken {
-                        limit: TAKEN_ROWS_MAX,
-                    });
-                }
-                taken.push(row);
+                add(&mut taken, row)?;
             }
         }
         Ok(taken)
+    }
+
+    /// Takes every row of a query from which none may be missing.
+    async fn take_all(
+        &self,
+        transaction: &mut Transaction,
+        planned: &PlannedQuery,
+        (given, asked): (Given<'_>, usize),
+    ) -> Result<Vec<Vec<Value>>> {
+        let mut rows = Box::pin(planned.run(transaction.reader(), given)).await?;
+        let (mut taken, mut keys) = (Vec::new(), Vec::new());
+        while let Some(more) = rows.next().await {
+            for mut row in more? {
+                keys.push(row.split_off(asked));
+                add(&mut taken, row)?;
+            }
+        }
+        drop(rows);
+        for key in keys {
+            self.claim(transaction, None, key).await?;
+        }
+        Ok(taken)
+    }
+
+    /// Claims the rows with these keys. Whether they are ours, and what they were when they were looked
+    /// at.
+    async fn claim(
+        &self,
+        transaction: &mut Transaction,
+        looking: Option<&Reader>,
+        mut values: Vec<Value>,
+    ) -> Result<bool> {
+        for source in &self.sources {
+            let rest = values.split_off(key_length(source).min(values.len()));
+            let values = std::mem::replace(&mut values, rest);
+            // An outer join found no row of it.
+            if source.nullable && values.iter().all(Value::is_null) {
+                continue;
+            }
+            let (id, schema) = (source.table.id(), source.table.schema());
+            let key = schema.encode_key(&values)?;
+            let claimed = match source.manner {
+                Some(Manner::Wait) => transaction.claim(id, &key).await,
+                Some(Manner::Refuse | Manner::Skip) => transaction.try_claim(id, &key),
+                None => Ok(()),
+            };
+            match (claimed, source.manner) {
+                (Err(txn::Error::Held { .. }), Some(Manner::Skip)) => return Ok(false),
+                (claimed, _) => claimed?,
+            }
+            if let Some(looking) = looking
+                && transaction.get(id, &key)? != looking.get(id, &key)?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn add(taken: &mut Vec<Vec<Value>>, row: Vec<Value>) -> Result<()> {
+    if taken.len() == TAKEN_ROWS_MAX {
+        return Err(Error::TooManyTaken {
+            limit: TAKEN_ROWS_MAX,
+        });
+    }
+    taken.push(row);
+    Ok(())
+}
+
+/// The columns of a table's key, as expressions.
+fn key_items(source: &Source) -> impl Iterator<Item = ast::Expr> {
+    let columns = source.table.schema().key_columns();
+    columns.map(|column| {
+        ast::Expr::CompoundIdentifier(vec![quoted(&source.qualifier), quoted(&column.name)])
+    })
+}
+
+fn key_length(source: &Source) -> usize {
+    source.table.schema().key_positions().len()
+}
+
+/// The limit and the offset of a query, which loses them.
+fn limits(
+    query: &mut ast::Query,
+    scope: &mut Scope<'_>,
+) -> Result<(Option<Scalar>, Option<Scalar>)> {
+    let (limit, offset) = match query.limit_clause.take() {
+        Some(ast::LimitClause::LimitOffset { limit, offset, .. }) => {
+            (limit, offset.map(|offset| offset.value))
+        }
+        Some(ast::LimitClause::OffsetCommaLimit { limit, offset }) => (Some(limit), Some(offset)),
+        None => (None, None),
+    };
+    // FETCH FIRST … ROWS ONLY is a limit too.
+    let fetched = match query.fetch.take() {
+        Some(fetch) if !fetch.with_ties && !fetch.percent => fetch.quantity,
+        Some(_) => return Err(such_a_limit()),
+        None => None,
+    };
+    let mut count = |expr: Option<ast::Expr>| match expr {
+        None => Ok(None),
+        Some(expr) => match scope.compile(&expr, Some(Type::Int64))? {
+            Some(scalar) => Ok(Some(scalar)),
+            None => Err(such_a_limit()),
+        },
+    };
+    Ok((count(limit.or(fetched))?, count(offset)?))
+}
+
+fn such_a_limit() -> Error {
+    Error::Unsupported {
+        what: "SKIP LOCKED with such a LIMIT".to_owned(),
     }
 }
 

@@ -85,6 +85,7 @@ impl Found {
         while let Some(more) = answer.next().await {
             rows.extend(more?);
         }
+        executor.note_figures(&answer)?;
         Ok(rows)
     }
 }

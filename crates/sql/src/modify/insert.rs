@@ -242,6 +242,7 @@ impl InsertPlan {
                         self.write(transaction, row, given, &mut answer)?;
                     }
                 }
+                executor.note_figures(&rows)?;
             }
         }
         Ok(answer.finish())

@@ -15,7 +15,8 @@ use syntax::statement::{Declare, ParameterType};
 use syntax::{Statement, ast};
 
 use super::rows::{self, null};
-use super::{AS_TABLE, array, build, plain, trees};
+use super::{AS_TABLE, build, plain, trees};
+use crate::query::list_elements;
 use crate::{Error, Result};
 
 /// Values in all lists of one statement.
@@ -116,7 +117,7 @@ impl List {
         if let ([member], false, true) =
             (self.members.as_slice(), self.rows, trimmed.starts_with('{'))
         {
-            let items = array::items(trimmed).ok_or_else(|| {
+            let items = list_elements(trimmed).ok_or_else(|| {
                 self.invalid("this is no array: write {1,2} or the JSON array [1, 2]")
             })?;
             let value = |item: Option<String>| match item {

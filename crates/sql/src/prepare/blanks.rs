@@ -22,6 +22,7 @@ use syntax::{Kind, Statement, ast};
 
 use crate::names::{table_name, tree_name, tree_table_name};
 use crate::query::FILLED;
+use crate::scalar::{compares, spelled_out};
 use crate::{Catalog, Table};
 
 /// The statement without blanks that mean nothing.
@@ -239,6 +240,9 @@ impl ast::VisitorMut for Blanks<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        if let Some(plain) = spelled_out(expr) {
+            *expr = plain;
+        }
         match expr {
             ast::Expr::BinaryOp { left, op, right } if compares(op) => self.pair(left, right),
             ast::Expr::BinaryOp { left, op, right } if matches(op) => self.fill(left, right),
@@ -304,18 +308,5 @@ fn matches(op: &ast::BinaryOperator) -> bool {
             | ast::BinaryOperator::PGRegexIMatch
             | ast::BinaryOperator::PGRegexNotMatch
             | ast::BinaryOperator::PGRegexNotIMatch
-    )
-}
-
-/// Whether an operator compares its sides.
-pub(super) fn compares(op: &ast::BinaryOperator) -> bool {
-    matches!(
-        op,
-        ast::BinaryOperator::Eq
-            | ast::BinaryOperator::NotEq
-            | ast::BinaryOperator::Lt
-            | ast::BinaryOperator::LtEq
-            | ast::BinaryOperator::Gt
-            | ast::BinaryOperator::GtEq
     )
 }

@@ -34,6 +34,7 @@ use super::columns::{append, builder, data_type};
 use super::lists::elements;
 use super::provider::external;
 use super::{results, rewrite, typing};
+use crate::scalar::spelled_out;
 use crate::system::{call, plain_type};
 use crate::{Error, Fault, number};
 
@@ -78,6 +79,9 @@ impl VisitorMut for Reads {
 }
 
 fn replaced(expr: &Expr) -> Option<Expr> {
+    if let Some(plain) = spelled_out(expr) {
+        return Some(plain);
+    }
     match expr {
         Expr::Cast {
             expr: inner,
@@ -109,7 +113,8 @@ fn replaced(expr: &Expr) -> Option<Expr> {
 fn any(left: &Expr, right: &Expr) -> Option<Expr> {
     let sought = |name: &str, list: &Expr| call(name, vec![left.clone(), list.clone()]);
     match inside(right) {
-        list if is_parameter(list) => Some(sought(IS_ANY, list)),
+        // A text that comes here is no list, which is said where it is read.
+        list if is_parameter(list) || is_text(list) => Some(sought(IS_ANY, list)),
         Expr::Cast {
             expr, data_type, ..
         } if decimals(data_type).is_some() => match inside(expr) {

@@ -1,5 +1,7 @@
 //! Lists as PostgreSQL writes them: `{1,2}`, `{"a b",NULL}`, and its old vectors `1 2`.
 
+use std::iter::Peekable;
+use std::str::Chars;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
@@ -70,33 +72,56 @@ fn quoted(text: &str) -> String {
 /// The elements of a list without lists in it, from its text; `None` for NULL.
 pub fn elements(written: &str) -> Option<Vec<Option<String>>> {
     let inside = written.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let mut letters = inside.trim().chars().peekable();
     let mut elements = Vec::new();
+    if letters.peek().is_none() {
+        return Some(elements);
+    }
+    loop {
+        while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
+        elements.push(match letters.next_if_eq(&'"') {
+            Some(_) => Some(quoted_element(&mut letters)?),
+            None => bare_element(&mut letters)?,
+        });
+        while letters.next_if(|letter| letter.is_whitespace()).is_some() {}
+        match letters.next() {
+            None => return Some(elements),
+            Some(',') => {}
+            Some(_) => return None,
+        }
+    }
+}
+
+type Letters<'t> = Peekable<Chars<'t>>;
+
+/// The rest of an element in quotes.
+fn quoted_element(letters: &mut Letters<'_>) -> Option<String> {
     let mut element = String::new();
-    let mut quoted = false;
-    let mut was_quoted = false;
-    let mut letters = inside.chars();
-    let finish = |element: String, was_quoted: bool| {
-        (was_quoted || !element.eq_ignore_ascii_case("null")).then_some(element)
-    };
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' => {
-                quoted = !quoted;
-                was_quoted = true;
-            }
+    loop {
+        match letters.next()? {
+            '"' => return Some(element),
             '\\' => element.push(letters.next()?),
-            '{' | '}' if !quoted => return None,
-            ',' if !quoted => {
-                elements.push(finish(std::mem::take(&mut element), was_quoted));
-                was_quoted = false;
-            }
             other => element.push(other),
         }
     }
-    if !inside.is_empty() {
-        elements.push(finish(element, was_quoted));
+}
+
+/// An element without quotes, of which blanks around it are no part.
+fn bare_element(letters: &mut Letters<'_>) -> Option<Option<String>> {
+    let (mut element, mut escaped) = (String::new(), false);
+    while let Some(letter) = letters.next_if(|letter| *letter != ',') {
+        match letter {
+            '\\' => {
+                escaped = true;
+                element.push(letters.next()?);
+            }
+            '{' | '}' | '"' => return None,
+            other => element.push(other),
+        }
     }
-    Some(elements)
+    element.truncate(element.trim_end().len());
+    let null = !escaped && element.eq_ignore_ascii_case("null");
+    (!element.is_empty()).then(|| (!null).then_some(element))
 }
 
 /// The text of a list with something done to each element; `None` if it is no list.
@@ -126,7 +151,23 @@ mod tests {
             some(""),
         ];
         assert_eq!(elements(written), Some(read.to_vec()));
-        for wrong in ["", "{", "a", "{{1},{2}}", "{a\\"] {
+        let some = |text: &str| Some(text.to_owned());
+        let spaced = Some(vec![some("1"), some("2 3"), None, some("a,b")]);
+        assert_eq!(elements(r" { 1, 2 3 ,NULL , a\,b } "), spaced);
+        for wrong in [
+            "",
+            "{",
+            "{1",
+            "a",
+            "1,2",
+            "{1,}",
+            "{,1}",
+            "{{1},{2}}",
+            "{a\\",
+            r#"{"a"#,
+            r#"{"a"b}"#,
+            r#"{a"b"}"#,
+        ] {
             assert_eq!(elements(wrong), None, "{wrong}");
         }
     }

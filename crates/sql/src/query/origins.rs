@@ -56,7 +56,7 @@ pub(crate) fn told(plan: &LogicalPlan) -> Vec<Told> {
 }
 
 /// What is known of one of the columns that a plan gives.
-fn output(plan: &LogicalPlan, index: usize) -> Told {
+pub(super) fn output(plan: &LogicalPlan, index: usize) -> Told {
     let nth = |exprs: &[Expr], index: usize, input: &LogicalPlan| {
         let expr = exprs.get(index);
         expr.map_or_else(Told::default, |expr| of(expr, input))
@@ -123,7 +123,7 @@ fn scanned(scan: &TableScan, index: usize) -> Option<Told> {
 }
 
 /// What is known of an expression over the columns that a plan gives.
-fn of(expr: &Expr, input: &LogicalPlan) -> Told {
+pub(super) fn of(expr: &Expr, input: &LogicalPlan) -> Told {
     let first = |arguments: &[Expr]| among(arguments.iter(), input);
     match expr {
         Expr::Column(column) => match input.schema().maybe_index_of_column(column) {

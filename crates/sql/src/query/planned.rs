@@ -39,13 +39,24 @@ use super::queries::{self, Queries};
 use super::refusals::ours;
 use super::shelf::Owner;
 use super::{
-    ResultColumn, hidden, list_parameters, memory, origins, results, rewrite, titles, unique, views,
+    ResultColumn, filling, hidden, list_parameters, memory, origins, results, rewrite, titles,
+    unique, views,
 };
 use crate::scalar::Given;
 use crate::{Catalog, Error, Result, system};
 
 /// Parts of a plan that remember more than a reset forgets.
 const NOT_KEPT: [&str; 3] = ["ScalarSubqueryExec", "RecursiveQueryExec", "WorkTableExec"];
+
+/// What a query is planned for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'q> {
+    pub(crate) query: &'q ast::Query,
+    /// The types of parameters that are known.
+    pub(crate) hints: &'q [Option<Type>],
+    /// Whether somebody is shown its rows as they are, and not what a statement makes of them.
+    pub(crate) shown: bool,
+}
 
 /// A query that was planned. Clones share their plans.
 #[derive(Clone, Debug)]
@@ -59,6 +70,7 @@ struct Inner {
     catalog: Arc<Catalog>,
     query: ast::Query,
     hints: Vec<Option<Type>>,
+    shown: bool,
     columns: Arc<[ResultColumn]>,
     parameters: Vec<Option<Type>>,
     /// The parameters that are lists, and what they are lists of.
@@ -86,21 +98,20 @@ impl PlannedQuery {
         queries: &Queries,
         catalog: &Arc<Catalog>,
         reader: &Reader,
-        query: &ast::Query,
-        hints: &[Option<Type>],
+        asked: Wanted<'_>,
     ) -> Result<Self> {
-        deep(Self::plan(queries, catalog, reader, query, hints)).await
+        deep(Self::plan(queries, catalog, reader, asked)).await
     }
 
     async fn plan(
         queries: &Queries,
         catalog: &Arc<Catalog>,
         reader: &Reader,
-        query: &ast::Query,
-        hints: &[Option<Type>],
+        asked: Wanted<'_>,
     ) -> Result<Self> {
+        let Wanted { hints, shown, .. } = asked;
         let state = queries.state(catalog, reader);
-        let mut query = query.clone();
+        let mut query = asked.query.clone();
         system::spell(&mut query);
         let names = titles::titles(&query);
         hidden::hide(catalog, &mut query);
@@ -113,14 +124,19 @@ impl PlannedQuery {
         let logical = queries::logical(&state, &query, hints).await?;
         let parameters = rewrite::parameter_types(&logical).map_err(ours)?;
         lists.extend(list_parameters::beside_values(&logical).map_err(ours)?);
-        let optimised = state.optimize(&logical).map_err(ours)?;
         let told = origins::told(&logical);
+        let logical = match shown {
+            true => filling::filled(logical).map_err(ours)?,
+            false => logical,
+        };
+        let optimised = state.optimize(&logical).map_err(ours)?;
         let columns = titles::columns(optimised.schema().fields().iter(), &names, &told);
         let mut inner = Inner {
             queries: queries.clone(),
             catalog: Arc::clone(catalog),
             query,
             hints: hints.to_vec(),
+            shown,
             columns,
             parameters,
             lists,
@@ -240,6 +256,10 @@ impl Inner {
         if plan.schema().fields().len() != self.columns.len() {
             return Err(Error::Changed);
         }
+        let plan = match self.shown {
+            true => filling::filled(plan).map_err(ours)?,
+            false => plan,
+        };
         let plan = rewrite::with_values(plan, values).map_err(ours)?;
         let counters = Counters::default();
         let plan = counting::bound(plan, &counters).map_err(ours)?;

@@ -17,7 +17,7 @@ use txn::{Reader, Store};
 use super::backwards::Backwards;
 use super::context::Run;
 use super::names::{CATALOG, Names, SCHEMA};
-use super::planned::{Copy, PlannedQuery};
+use super::planned::{Copy, PlannedQuery, Wanted};
 use super::refusals::ours;
 use super::shelf::Shelf;
 use super::typing::Typing;
@@ -98,16 +98,14 @@ impl Queries {
         }
     }
 
-    /// Prepares a query over the tables of a catalog. The reader tells how large they are; `hints` are
-    /// the types of parameters that the client stated.
+    /// Prepares a query over the tables of a catalog. The reader tells how large they are.
     pub(crate) async fn prepare(
         &self,
         catalog: &Arc<Catalog>,
         reader: &Reader,
-        query: &ast::Query,
-        hints: &[Option<Type>],
+        asked: Wanted<'_>,
     ) -> Result<PlannedQuery> {
-        PlannedQuery::new(self, catalog, reader, query, hints).await
+        PlannedQuery::new(self, catalog, reader, asked).await
     }
 
     /// The state in which names mean the tables of a catalog, and a reader tells how large they are. It

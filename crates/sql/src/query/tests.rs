@@ -8,7 +8,7 @@ use storage::{MemoryEngine, MemoryMedium, SharedPlacement};
 use syntax::{Kind, ast};
 use txn::Store;
 
-use super::{PlanNode, PlannedQuery, Queries};
+use super::{PlanNode, PlannedQuery, Queries, Wanted};
 use crate::access::AccessKind;
 use crate::scalar::Given;
 use crate::{Catalog, Column, Schema, Table};
@@ -57,7 +57,15 @@ impl Fixture {
     async fn prepare(&self, text: &str) -> PlannedQuery {
         let reader = self.store.view().reader();
         self.queries
-            .prepare(&self.catalog, &reader, &query(text), &[])
+            .prepare(
+                &self.catalog,
+                &reader,
+                Wanted {
+                    query: &query(text),
+                    hints: &[],
+                    shown: true,
+                },
+            )
             .await
             .unwrap()
     }

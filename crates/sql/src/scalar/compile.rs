@@ -3,7 +3,7 @@
 use keys::{Type, Value};
 use syntax::ast;
 
-use super::{Comparison, Function, Scalar, comparable};
+use super::{Comparison, Function, Scalar, comparable, spelled_out};
 use crate::arithmetic::{Operation, result_type};
 use crate::names::tree_name;
 use crate::{Error, Result, Schema, number};
@@ -108,6 +108,10 @@ impl<'s> Scope<'s> {
                 high,
             } => negate(self.between(expr, low, high)?, *negated),
             ast::Expr::Function(function) => self.call(function, hint)?,
+            ast::Expr::AnyOp { .. } | ast::Expr::AllOp { .. } => match spelled_out(expr) {
+                Some(plain) => self.compile(&plain, hint)?,
+                None => None,
+            },
             _ => None,
         })
     }
