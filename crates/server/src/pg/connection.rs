@@ -13,11 +13,12 @@
 //! the client's hanging up. Either of the last two drops the statement where it stands; dropping a
 //! session rolls back what it had open. So a client that goes away leaves nothing behind.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
 use db::Session;
+use hashbrown::HashMap;
 use pgwire::messages::PgWireFrontendMessage as Message;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;

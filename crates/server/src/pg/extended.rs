@@ -11,9 +11,10 @@
 //! in binary are laid out as stated, values are made as wanted. Where it states none, Describe
 //! answers with the wanted ones, and those are then the stated ones.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::vec;
 
+use bytes::{Bytes, BytesMut};
 use db::{Prepared, Reply, ReplyRows, Row};
 use keys::Value;
 use pgwire::messages::data::NoData;
@@ -58,6 +59,8 @@ pub(super) struct Statement {
     oids: Vec<u32>,
     /// How long its text is.
     bytes: usize,
+    /// What its columns are, as it is told of rows that travel as text: clients ask every time.
+    description: OnceLock<Bytes>,
 }
 
 /// A statement with its values, before, in or after its run.
@@ -136,6 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             prepared,
             oids,
             bytes,
+            description: OnceLock::new(),
         };
         self.statements.insert(name, Arc::new(statement));
         put_notices(&mut self.channel.out, self.session.take_notices());
@@ -160,7 +164,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .parameters
             .iter()
             .flatten()
-            .map(bytes::Bytes::len)
+            .map(Bytes::len)
             .sum();
         let held: usize = self.portals.values().map(|portal| portal.bytes).sum();
         if held + bytes > PARAMETERS_BYTES_MAX {
@@ -185,7 +189,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .zip(&statement.oids)
             .zip(statement.wanted());
         let decode =
-            |(position, ((cell, oid), wanted)): (usize, ((Option<bytes::Bytes>, &u32), _))| {
+            |(position, ((cell, oid), wanted)): (usize, ((Option<Bytes>, &u32), _))| {
                 match cell {
                     None => Ok(Value::Null),
                     Some(cell) => types::decode(&cell, formats.of(position), *oid, wanted),
@@ -226,10 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             };
             (Arc::clone(&portal.statement), portal.formats.clone())
         };
-        match statement.columns() {
-            Some(columns) => put_columns(&mut self.channel.out, columns, &formats),
-            None => put(&mut self.channel.out, &NoData::new()),
-        }
+        statement.put_columns(&mut self.channel.out, &formats);
         Ok(())
     }
 
@@ -385,6 +386,21 @@ impl Statement {
 
     fn columns(&self) -> Option<&Arc<[db::ResultColumn]>> {
         self.prepared.as_ref().and_then(Prepared::columns)
+    }
+
+    /// Appends what its columns are.
+    fn put_columns(&self, out: &mut BytesMut, formats: &Formats) {
+        match (self.columns(), formats) {
+            (None, _) => put(out, &NoData::new()),
+            (Some(columns), Formats::All(Format::Text)) => {
+                out.extend_from_slice(self.description.get_or_init(|| {
+                    let mut description = BytesMut::new();
+                    put_columns(&mut description, columns, formats);
+                    description.freeze()
+                }));
+            }
+            (Some(columns), formats) => put_columns(out, columns, formats),
+        }
     }
 }
 
