@@ -1,12 +1,23 @@
 //! `evenkeel advise`: reads a trace, prints which key a table should have, and draws why.
+//!
+//! The trace is a file, or what a server or a directory of data has recorded. With one of those a key can
+//! also be tried out.
+
+mod verify;
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use advisor::trace::Reader;
 use advisor::{Advice, Options, advise_on};
 use clap::ValueEnum;
+use db::Database;
+
+use crate::record;
+use crate::serve::DATA_DEFAULT;
 
 /// The exit code when there is no advice: a trace that cannot be read, or is too short.
 const NO_ADVICE: u8 = 2;
@@ -22,9 +33,25 @@ pub struct Args {
     /// The table
     #[arg(value_name = "TABLE")]
     table: String,
-    /// The trace that was recorded; - is standard input
+    /// The trace that was recorded; - is standard input. Without one it is fetched
     #[arg(long, value_name = "FILE")]
-    trace: String,
+    trace: Option<String>,
+    /// The directory of the data that was recorded in, which no server has open
+    #[arg(long, value_name = "DIR", default_value = DATA_DEFAULT, conflicts_with = "trace")]
+    data: PathBuf,
+    /// The server to ask instead, such as postgres://ada@127.0.0.1:5433/boats
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "trace"])]
+    url: Option<String>,
+    /// Try out the best key in a scratch database, or the one of this rank or name
+    #[arg(
+        long,
+        value_name = "KEY",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "trace"
+    )]
+    verify: Option<String>,
     /// A file with CREATE TABLE, for columns that the trace does not name
     #[arg(long, value_name = "FILE")]
     schema: Option<String>,
@@ -63,7 +90,7 @@ fn load(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> ExitCode {
-    match advice(args).and_then(|advice| tell(args, &advice)) {
+    match answer(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             let _ = io::stderr().write_fmt(format_args!("error: {message}\n"));
@@ -72,7 +99,56 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn advice(args: &Args) -> Result<Advice, String> {
+/// Where a trace comes from.
+enum Source<'a> {
+    File(&'a str),
+    Server(&'a str),
+    Data(Arc<Database>),
+}
+
+impl<'a> Source<'a> {
+    fn of(args: &'a Args) -> Result<Self, String> {
+        Ok(match (&args.trace, &args.url) {
+            (Some(path), _) => Self::File(path),
+            (None, Some(url)) => Self::Server(url),
+            (None, None) => {
+                let opened = record::opened(&args.data);
+                Self::Data(opened.map_err(|error| error.to_string())?)
+            }
+        })
+    }
+
+    fn trace(&self) -> Result<Box<dyn BufRead>, String> {
+        let mut lines = Vec::new();
+        match self {
+            Self::File(STDIN) => return Ok(Box::new(io::stdin().lock())),
+            Self::File(path) => {
+                let file = File::open(path).map_err(|error| format!("{path}: {error}"))?;
+                return Ok(Box::new(BufReader::new(file)));
+            }
+            Self::Server(url) => {
+                record::remote(url, &mut lines).map_err(|error| error.to_string())?;
+            }
+            Self::Data(database) => {
+                let exported = database.export_trace(&mut lines);
+                exported.map_err(|error| error.to_string())?;
+            }
+        }
+        Ok(Box::new(Cursor::new(lines)))
+    }
+}
+
+fn answer(args: &Args) -> Result<(), String> {
+    let source = Source::of(args)?;
+    let advice = advice(args, &source)?;
+    tell(args, &advice)?;
+    match &args.verify {
+        Some(wanted) => print(&verify::page(args, &source, &advice, wanted)?),
+        None => Ok(()),
+    }
+}
+
+fn advice(args: &Args, source: &Source<'_>) -> Result<Advice, String> {
     let mut options = Options {
         load: args.load,
         ..Options::default()
@@ -83,14 +159,7 @@ fn advice(args: &Args) -> Result<Advice, String> {
         let columns = advisor::advise::columns(&text, &args.table);
         options.columns = columns.map_err(|error| format!("{path}: {error}"))?;
     }
-    let input: Box<dyn BufRead> = match args.trace.as_str() {
-        STDIN => Box::new(io::stdin().lock()),
-        path => {
-            let file = File::open(path).map_err(|error| format!("{path}: {error}"))?;
-            Box::new(BufReader::new(file))
-        }
-    };
-    let mut reader = Reader::new(input).map_err(|error| error.to_string())?;
+    let mut reader = Reader::new(source.trace()?).map_err(|error| error.to_string())?;
     let advice = advise_on(&mut reader, &args.table, &options);
     advice.map_err(|error| {
         let flaws = reader.flaws();
@@ -120,6 +189,10 @@ fn tell(args: &Args, advice: &Advice) -> Result<(), String> {
         Format::Text => advice.text(),
         Format::Json => advice.json() + "\n",
     };
+    print(&page)
+}
+
+fn print(page: &str) -> Result<(), String> {
     let mut out = io::stdout().lock();
     let printed = out.write_all(page.as_bytes()).and_then(|()| out.flush());
     match printed {

@@ -70,10 +70,11 @@ enum Command {
     /// Get at the transactions that were recorded, to find better keys with
     #[command(subcommand)]
     Record(record::Record),
-    /// Say which key a table should have, from a trace of what was done to it, with no server
+    /// Say which key a table should have, from what was recorded of it or from a trace
     ///
     /// Every sensible key is judged by replaying the recorded transactions under it. The two or three
     /// that nothing beats are shown with the statements that make them and with what gets worse.
+    /// With --verify one of them is tried out, and what was predicted stands beside what was measured.
     /// Exits with 2 if the trace cannot be read or is too short to say anything.
     Advise(advise::Args),
 }

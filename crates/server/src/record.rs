@@ -4,10 +4,12 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 
 use advisor::import::{self, Format, Imported};
 use advisor::lint::Dialect;
 use clap::ValueEnum;
+use db::Database;
 use futures::TryStreamExt;
 use tokio_postgres::NoTls;
 
@@ -70,7 +72,7 @@ pub fn run(record: &Record) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match record {
         Record::Export { url: Some(url), .. } => remote(url, &mut out)?,
-        Record::Export { data, .. } => local(data, &mut out)?,
+        Record::Export { data, .. } => opened(data)?.export_trace(&mut out)?,
         Record::Import {
             format,
             file,
@@ -138,16 +140,18 @@ impl From<LogFormat> for Format {
     }
 }
 
-fn local(data: &Path, out: &mut impl Write) -> Result<()> {
+/// Opens a directory of data that no server has open.
+pub(crate) fn opened(data: &Path) -> Result<Arc<Database>> {
     if !data.exists() {
         return Err(Error::NoData {
             path: data.to_owned(),
         });
     }
-    Ok(serve::open(data)?.export_trace(out)?)
+    serve::open(data)
 }
 
-fn remote(url: &str, out: &mut impl Write) -> Result<()> {
+/// Asks a server for its trace.
+pub(crate) fn remote(url: &str, out: &mut impl Write) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
