@@ -22,6 +22,7 @@ mod content;
 mod ddl;
 mod front;
 mod heat;
+mod indexes;
 mod json;
 mod judge;
 mod key;

@@ -10,6 +10,7 @@
 pub mod advise;
 pub mod error;
 pub mod import;
+mod joins;
 pub mod lint;
 pub mod trace;
 pub mod work;

@@ -74,6 +74,8 @@ pub struct Table {
     pub key: Vec<String>,
     /// Other lists of columns that no two rows agree in.
     pub unique: Vec<Vec<String>>,
+    /// Its indexes, which lie in partitions of their own.
+    pub indexes: Vec<Index>,
     /// Rows.
     pub rows: u64,
     /// Bytes of keys and values.
@@ -84,6 +86,19 @@ pub struct Table {
     pub settings: Settings,
     /// Seconds between two decisions; 0 is not known.
     pub check_interval_s: u64,
+}
+
+/// An index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    /// Its name; empty if it is not known.
+    pub name: String,
+    /// Its columns, in order.
+    pub columns: Vec<String>,
+    /// Columns that its entries hold besides, and those of the key.
+    pub cover: Vec<String>,
+    /// Whether two rows may not share its columns.
+    pub unique: bool,
 }
 
 /// A column.

@@ -22,6 +22,7 @@ use syntax::ast::{self, SetExpr, TableFactor};
 use syntax::statement::CopySource;
 use syntax::{Ident, Mode, Name};
 
+use crate::joins;
 use crate::trace::{Kind, Op, Order, Row, Table};
 use bind::Scope;
 
@@ -297,7 +298,7 @@ impl<'t> Walk<'_, 't> {
         self.factor(&tables.relation, scope);
         for join in &tables.joins {
             self.factor(&join.relation, scope);
-            match bind::constraint(&join.join_operator) {
+            match joins::narrowing(&join.join_operator) {
                 Some(ast::JoinConstraint::On(on)) => scope.add(on),
                 Some(ast::JoinConstraint::Using(names)) => scope.joined_by(names),
                 _ => {}
@@ -330,7 +331,7 @@ impl<'t> Walk<'_, 't> {
     fn filter(&mut self, selection: Option<&ast::Expr>, scope: &mut Scope<'_, 't>) {
         let Some(selection) = selection else { return };
         scope.add(selection);
-        for query in bind::queries_in(selection) {
+        for query in joins::queries_in(selection) {
             self.query(query);
         }
     }

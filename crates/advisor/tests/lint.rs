@@ -131,6 +131,46 @@ fn rules_find_what_the_golden_files_show() {
 }
 
 #[test]
+fn known_statements_are_passed_over_and_misspelt_ones_are_told() {
+    let mut seen = 0;
+    for file in fs::read_dir(golden().join("statements")).expect("the folder is there") {
+        let path = file.expect("a folder is readable").path();
+        if path.extension().is_none_or(|ending| ending != "sql") {
+            continue;
+        }
+        seen += 1;
+        let stem = path.file_stem().expect("a file has a name");
+        let stem = stem.to_string_lossy().into_owned();
+        let (name, kind) = stem.split_once('-').expect("files are called DIALECT-KIND");
+        let text = fs::read_to_string(&path).expect("a golden file is readable");
+        let source = Source::read(&text, dialect_named(name));
+        let errors = source.errors.iter();
+        let errors = errors.map(|error| render::error("schema.sql", &text, error));
+        let findings = source.findings();
+        let findings = findings
+            .iter()
+            .map(|one| render::finding("schema.sql", &text, one));
+        let page = errors.chain(findings).collect::<Vec<_>>().join("\n");
+        match kind {
+            "known" => assert_eq!(source.errors, [], "{}:\n{page}", path.display()),
+            // The last statement is right, and something is found about it.
+            _ => {
+                let wrong = text.matches(';').count() - 1;
+                assert_eq!(source.errors.len(), wrong, "{}:\n{page}", path.display());
+                assert!(page.contains("KEY001"), "{}:\n{page}", path.display());
+            }
+        }
+        let beside = path.with_extension("txt");
+        if env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&beside, &page).expect("the golden file is writable");
+        }
+        let expected = fs::read_to_string(&beside).unwrap_or_default();
+        assert_eq!(page, expected, "{}", path.display());
+    }
+    assert_eq!(seen, 10);
+}
+
+#[test]
 fn what_is_rewritten_is_readable_and_mended() {
     for (dialect, code, _, path) in schemas() {
         let text = fs::read_to_string(&path).expect("a golden schema is readable");

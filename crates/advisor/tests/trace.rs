@@ -3,7 +3,9 @@
 #![cfg(test)]
 
 use advisor::Error;
-use advisor::trace::{Column, Header, Kind, Op, Order, Statement, Table, Trace, Txn, Writer};
+use advisor::trace::{
+    Column, Header, Index, Kind, Op, Order, Statement, Table, Trace, Txn, Writer,
+};
 use keys::{Decimal, Type, Value};
 use partitions::decide::Settings;
 use proptest::prelude::*;
@@ -37,6 +39,18 @@ fn table() -> Table {
         ],
         key: vec!["ts".to_owned(), "userid".to_owned()],
         unique: vec![vec!["userid".to_owned(), "ts".to_owned()]],
+        indexes: vec![
+            Index {
+                name: "by \"name\"".to_owned(),
+                columns: vec!["naïve \"name\"".to_owned()],
+                cover: vec!["userhash".to_owned()],
+                unique: true,
+            },
+            Index {
+                columns: vec!["userid".to_owned()],
+                ..Index::default()
+            },
+        ],
         rows: 1000,
         bytes: 700_000,
         partitions: 3,

@@ -12,7 +12,7 @@ use keys::{Type, Value};
 use storage::env::{Random, SeededRandom};
 
 use crate::measure::{Report, Stopwatch};
-use crate::options::Options;
+use crate::options::{Options, Part, run_parts};
 use crate::{Error, Result};
 
 /// What the list of benches says.
@@ -28,21 +28,11 @@ const KEYS_MIN: usize = 20;
 /// The recorded hour.
 const HOUR_US: u64 = 3_600_000_000;
 
-type Part = fn(&mut Report, &Options) -> Result<()>;
-
 const PARTS: [(&str, Part); 2] = [("lint", lint), ("replay", replay)];
 
 /// Runs the bench, and answers whether every target was met.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    let options = Options::read(arguments)?;
-    let mut report = Report::default();
-    for (name, part) in options.chosen(&PARTS, |(name, _)| name)? {
-        eprintln!("{name}");
-        if let Err(error) = part(&mut report, &options) {
-            report.broken(name, &error);
-        }
-    }
-    Ok(report.passed())
+    run_parts(arguments, &PARTS)
 }
 
 fn lint(report: &mut Report, _options: &Options) -> Result<()> {

@@ -7,8 +7,7 @@ mod keys;
 mod live;
 
 use crate::Result;
-use crate::measure::Report;
-use crate::options::Options;
+use crate::options::{Options, Part, run_parts};
 
 /// What the list of benches says.
 pub(crate) const ABOUT: &str =
@@ -38,8 +37,6 @@ fn scale(options: &Options) -> Scale {
     if options.quick { QUICK } else { FULL }
 }
 
-type Part = fn(&mut Report, &Options) -> Result<()>;
-
 const PARTS: [(&str, Part); 3] = [
     ("heat", heat::run),
     ("keys", keys::run),
@@ -48,13 +45,5 @@ const PARTS: [(&str, Part); 3] = [
 
 /// Runs the bench, and answers whether every target was met.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    let options = Options::read(arguments)?;
-    let mut report = Report::default();
-    for (name, part) in options.chosen(&PARTS, |(name, _)| name)? {
-        eprintln!("{name}");
-        if let Err(error) = part(&mut report, &options) {
-            report.broken(name, &error);
-        }
-    }
-    Ok(report.passed())
+    run_parts(arguments, &PARTS)
 }

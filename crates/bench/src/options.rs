@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::measure::Report;
 use crate::{Error, Result};
 
 /// What a bench was asked for.
@@ -14,6 +15,23 @@ pub(crate) struct Options {
     pub(crate) server: PathBuf,
     /// The program that the web API is measured beside.
     pub(crate) dynalite: PathBuf,
+}
+
+/// One part of a bench, which reports what it measures.
+pub(crate) type Part = fn(&mut Report, &Options) -> Result<()>;
+
+/// Runs the parts that are asked for, one after another, and answers whether every target was met. A
+/// part that breaks is told, and the others run all the same.
+pub(crate) fn run_parts(arguments: &[String], parts: &[(&str, Part)]) -> Result<bool> {
+    let options = Options::read(arguments)?;
+    let mut report = Report::default();
+    for (name, part) in options.chosen(parts, |(name, _)| name)? {
+        eprintln!("{name}");
+        if let Err(error) = part(&mut report, &options) {
+            report.broken(name, &error);
+        }
+    }
+    Ok(report.passed())
 }
 
 impl Options {

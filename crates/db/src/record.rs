@@ -24,10 +24,12 @@ mod request;
 mod segments;
 mod take;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use keys::Value;
 use parking_lot::Mutex;
 use sql::{Catalog, Tally};
 use txn::Store;
@@ -141,11 +143,7 @@ impl Recorder {
     }
 
     /// Everything that is recorded, as the lines of one trace.
-    pub(crate) fn export(
-        &self,
-        ground: Ground<'_>,
-        out: &mut dyn std::io::Write,
-    ) -> advisor::Result<()> {
+    pub(crate) fn export(&self, ground: Ground<'_>, out: &mut dyn Write) -> advisor::Result<()> {
         self.write(ground);
         self.lines.lock().export(ground, out)
     }
@@ -157,10 +155,56 @@ pub(crate) fn described(ground: Ground<'_>, table: &sql::Table) -> Option<adviso
 }
 
 /// The lines of a trace, for those who ask with SQL.
-pub(crate) fn shown(recorder: &Arc<Recorder>, ground: Ground<'_>) -> Vec<String> {
-    let mut text = Vec::new();
+pub(crate) fn shown(recorder: &Arc<Recorder>, ground: Ground<'_>) -> Vec<Value> {
+    let mut shown = Shown::default();
     // A segment that cannot be read is left out, and so is what comes behind it.
-    let _ = recorder.export(ground, &mut text);
-    let text = String::from_utf8_lossy(&text);
-    text.lines().map(str::to_owned).collect()
+    let _ = recorder.export(ground, &mut shown);
+    shown.lines
+}
+
+/// Cuts what is written into lines as it comes, so that the text is nowhere as a whole.
+#[derive(Debug, Default)]
+struct Shown {
+    lines: Vec<Value>,
+    /// The line that has no end yet.
+    open: Vec<u8>,
+}
+
+impl Write for Shown {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            match part.split_last() {
+                Some((b'\n', line)) => {
+                    self.open.extend_from_slice(line);
+                    let line = String::from_utf8_lossy(&self.open);
+                    self.lines.push(Value::Utf8(line.as_ref().into()));
+                    self.open.clear();
+                }
+                _ => self.open.extend_from_slice(part),
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_into_lines_wherever_it_is_cut_into_pieces() {
+        let text = "{\"a\":\"ü\"}\n\nsecond\nno end".as_bytes();
+        for size in 1..=text.len() {
+            let mut shown = Shown::default();
+            for piece in text.chunks(size) {
+                shown.write_all(piece).unwrap();
+            }
+            let lines: Vec<_> = shown.lines.iter().map(Value::to_string).collect();
+            assert_eq!(lines, ["{\"a\":\"ü\"}", "", "second"], "{size}");
+        }
+    }
 }

@@ -45,7 +45,7 @@ impl Outside for Told {
                 let lines = record::shown(&self.recorder, self.ground()).into_iter();
                 let numbered = (1_u64..).zip(lines);
                 numbered
-                    .map(|(number, line)| vec![Value::Uint64(number), Value::Utf8(line.into())])
+                    .map(|(number, line)| vec![Value::Uint64(number), line])
                     .collect()
             }
             _ => Vec::new(),

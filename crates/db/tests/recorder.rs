@@ -361,3 +361,100 @@ async fn advice_comes_from_what_was_recorded_and_is_kept() {
     let keys: Vec<_> = advice.iter().map(|row| row[key].clone()).collect();
     assert_eq!(kept.concat(), keys);
 }
+
+#[tokio::test]
+async fn what_indexes_add_is_predicted_as_the_database_counts_it() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    let create = "CREATE TABLE places (id Uint64 NOT NULL, city Utf8, score Int64, \
+                  INDEX by_city GLOBAL ON (city), PRIMARY KEY (id)) \
+                  WITH (PARTITION_AT_KEYS = (100, 200, 300))";
+    run(&mut session, create, &[]).await;
+    let mixed = |number: u64| number.wrapping_mul(0x9e37_79b9) % 400;
+    for number in 0..120_u64 {
+        let id = Value::Uint64(mixed(number));
+        let city = Value::Utf8(format!("city {number}").as_str().into());
+        let other = Value::Utf8(format!("town {number}").as_str().into());
+        let id_only = std::slice::from_ref(&id);
+        let statements: [(&str, &[Value]); 6] = [
+            (
+                "UPSERT INTO places (id, city, score) VALUES ($1, $2, 0)",
+                &[id.clone(), city.clone()],
+            ),
+            ("SELECT score FROM places WHERE id = $1", id_only),
+            (
+                "SELECT score FROM places WHERE city = $1",
+                std::slice::from_ref(&city),
+            ),
+            (
+                "SELECT id FROM places WHERE city = $1",
+                std::slice::from_ref(&city),
+            ),
+            ("UPDATE places SET score = 1 WHERE id = $1", id_only),
+            (
+                "UPDATE places SET city = $2 WHERE id = $1",
+                &[id.clone(), other],
+            ),
+        ];
+        for (text, parameters) in statements {
+            run(&mut session, text, parameters).await;
+        }
+        clock.0.fetch_add(200_000, Ordering::Relaxed);
+        database.write_trace();
+    }
+    let stats = "SELECT Text, Calls, MeanPartitions, SinglePartitionShare FROM sys.statement_stats \
+                 WHERE Text LIKE '%places%' AND MeanPartitions IS NOT NULL";
+    let counted = rows(&mut session, stats).await.unwrap();
+    let number = |value: &Value| value.to_string().parse::<f64>().unwrap();
+    let counted: Vec<(String, f64, f64, f64)> = counted
+        .iter()
+        .map(|row| {
+            let [calls, partitions, single] = [1, 2, 3].map(|at| number(&row[at]));
+            (row[0].to_string(), calls, partitions, single)
+        })
+        .collect();
+    assert_eq!(counted.len(), 6, "{counted:?}");
+    let calls: f64 = counted.iter().map(|(_, calls, ..)| calls).sum();
+    let single: f64 = counted
+        .iter()
+        .map(|(_, calls, _, single)| calls * single)
+        .sum();
+    let single = single / calls;
+
+    let trace = exported(&database);
+    let [index] = trace.table("places").unwrap().indexes.as_slice() else {
+        panic!("{:?}", trace.tables);
+    };
+    assert_eq!(
+        (index.name.as_str(), index.columns.as_slice()),
+        ("by_city", &["city".to_owned()][..])
+    );
+    let advice = advisor::advise(&trace, "places", &advisor::Options::default()).unwrap();
+    let now = advice.current().unwrap();
+    assert!(
+        (now.figures.single - single).abs() < 0.02,
+        "{} {single}",
+        now.figures.single
+    );
+    let mut reads = 0;
+    for (statement, predicted) in advice.statements.iter().zip(&now.figures.statements) {
+        let Some(predicted) = predicted else { continue };
+        let real = counted.iter().find(|(text, ..)| *text == statement.text);
+        let (_, _, partitions, _) = real.unwrap_or_else(|| panic!("{statement:?} in {counted:?}"));
+        assert!(
+            (predicted.partitions - partitions).abs() < 0.05,
+            "{}: {} and {partitions}",
+            statement.text,
+            predicted.partitions
+        );
+        reads += 1;
+    }
+    assert_eq!(reads, 3);
+    // Whoever moves the table takes the index along.
+    let other = advice.keys.iter().find(|one| !one.is_current).unwrap();
+    assert_eq!(
+        other.ddl.migrate.last().unwrap(),
+        "CREATE INDEX by_city ON places (city);"
+    );
+}

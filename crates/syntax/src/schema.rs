@@ -10,8 +10,10 @@
 //!   text ──the dialect's tokenizer──► tokens ──at each `;`──► statements
 //!     CREATE TABLE, CREATE INDEX, ALTER TABLE   read by the grammar of `create` and `alter`
 //!     SELECT, INSERT, GRANT, CREATE VIEW, …     passed over
-//!     anything else                             an error with its place
+//!     anything else, as CREATE TABL             an error with its place ([`words`])
 //! ```
+//!
+//! Lines that are no SQL, as commands of psql and the rows of COPY, are passed over too ([`foreign`]).
 //!
 //! In YDB's and PostgreSQL's dialect the strict grammar of [`crate::parse`] reads each of them too, and
 //! what it refuses is refused here: the loose grammar would take `PRIMARY KEI (id)` for a column.
@@ -22,19 +24,22 @@
 mod alter;
 mod create;
 mod cursor;
+mod foreign;
 mod hints;
+mod words;
 
 use sqlparser::dialect::{BigQueryDialect, MySqlDialect};
 use sqlparser::tokenizer::TokenWithSpan;
 
 use crate::dialect::EvenKeel;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::parse::parse_tokens;
 use crate::quotes;
-use crate::span::{Position, Span};
+use crate::span::Span;
 use crate::statement::{Ident, Name, Statement};
-use crate::tokens::{self, bare_word, span_of};
+use crate::tokens::{self, span_of};
 use cursor::Cursor;
+use words::{is_checked, shapes_table};
 
 /// Whose SQL a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -286,6 +291,8 @@ pub fn read_queries(text: &str, dialect: Dialect) -> Result<Vec<Result<Statement
 }
 
 fn tokenize(text: &str, dialect: Dialect, comments: &mut Vec<Span>) -> Result<Vec<TokenWithSpan>> {
+    let covered = foreign::cover(text, dialect);
+    let text = covered.as_deref().unwrap_or(text);
     match dialect {
         Dialect::Ydb | Dialect::Postgres | Dialect::Cockroach => {
             tokens::tokenize_as(text, &EvenKeel::new(0), Some(comments))
@@ -298,119 +305,6 @@ fn tokenize(text: &str, dialect: Dialect, comments: &mut Vec<Span>) -> Result<Ve
     }
 }
 
-/// Statements that shape no table, by their first word.
-const PASSED_OVER: &[&str] = &[
-    "abort",
-    "alter",
-    "analyze",
-    "backup",
-    "begin",
-    "call",
-    "checkpoint",
-    "close",
-    "cluster",
-    "comment",
-    "commit",
-    "copy",
-    "create",
-    "deallocate",
-    "declare",
-    "define",
-    "delete",
-    "delimiter",
-    "discard",
-    "do",
-    "drop",
-    "end",
-    "evaluate",
-    "execute",
-    "explain",
-    "export",
-    "fetch",
-    "flush",
-    "grant",
-    "import",
-    "insert",
-    "listen",
-    "load",
-    "lock",
-    "merge",
-    "move",
-    "notify",
-    "optimize",
-    "pragma",
-    "prepare",
-    "reassign",
-    "refresh",
-    "reindex",
-    "release",
-    "rename",
-    "replace",
-    "reset",
-    "restore",
-    "revoke",
-    "rollback",
-    "savepoint",
-    "security",
-    "select",
-    "set",
-    "show",
-    "split",
-    "start",
-    "table",
-    "truncate",
-    "unlock",
-    "update",
-    "upsert",
-    "use",
-    "vacuum",
-    "values",
-    "with",
-];
-
-/// Statements of which the strict grammar knows all that there is.
-const CHECKED: &[&str] = &["select", "insert", "upsert", "replace", "update", "delete"];
-
-fn first_word(tokens: &[TokenWithSpan]) -> Option<String> {
-    let first = bare_word(&tokens.first()?.token)?;
-    Some(first.value.to_ascii_lowercase())
-}
-
-fn is_checked(tokens: &[TokenWithSpan]) -> bool {
-    shapes_table(tokens) || first_word(tokens).is_some_and(|word| CHECKED.contains(&word.as_str()))
-}
-
-fn shapes_table(tokens: &[TokenWithSpan]) -> bool {
-    let words: Vec<String> = tokens
-        .iter()
-        .map_while(|token| bare_word(&token.token))
-        .take(6)
-        .map(|word| word.value.to_ascii_lowercase())
-        .collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.split_first() {
-        Some((&"alter", [second, ..])) => *second == "table",
-        Some((&"create", rest)) => rest
-            .iter()
-            .find(|word| !CREATE_WORDS.contains(word))
-            .is_some_and(|word| matches!(*word, "table" | "index")),
-        _ => false,
-    }
-}
-
-/// What may stand between CREATE and TABLE or INDEX.
-const CREATE_WORDS: &[&str] = &[
-    "or",
-    "replace",
-    "unique",
-    "null_filtered",
-    "global",
-    "local",
-    "temporary",
-    "temp",
-    "unlogged",
-];
-
 fn definition(text: &str, tokens: &[TokenWithSpan], dialect: Dialect) -> Result<Definition> {
     let span = span_of(tokens);
     let mut cursor = Cursor::new(text, tokens, dialect);
@@ -421,18 +315,7 @@ fn definition(text: &str, tokens: &[TokenWithSpan], dialect: Dialect) -> Result<
             create::create(&mut cursor)?
         }
     } else {
-        let known = first_word(tokens).map_or_else(
-            // `$x = …` names something in YQL, and a query may begin with a parenthesis.
-            || !matches!(tokens.first(), Some(token) if bare_word(&token.token).is_some()),
-            |word| PASSED_OVER.contains(&word.as_str()),
-        );
-        if !known {
-            return Err(Error::Unexpected {
-                at: Position::find(text, span.start),
-                expected: "a statement".to_owned(),
-                found: format!("`{}`", first_word(tokens).unwrap_or_default()),
-            });
-        }
+        words::check(text, tokens, dialect)?;
         DefinitionKind::Other
     };
     Ok(Definition { span, kind })

@@ -5,7 +5,7 @@
 //! write do not name them, and those who read by what they are made of need not.
 
 use super::key::{Function, Key, Part, column_name};
-use crate::trace::{Column, Table};
+use crate::trace::{Column, Index, Table};
 
 /// How to get a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Ddl {
         let new = format!("{}_rekeyed", table.name);
         let names: Vec<String> = plain(table).map(|column| quoted(&column.name)).collect();
         let names = names.join(", ");
-        Self {
+        let mut ddl = Self {
             create: create(table, key, &new),
             migrate: vec![
                 format!(
@@ -37,8 +37,30 @@ impl Ddl {
                     quoted(&table.name)
                 ),
             ],
-        }
+        };
+        let named = table.indexes.iter().filter(|index| !index.name.is_empty());
+        ddl.migrate.extend(named.map(|one| index(table, one)));
+        ddl
     }
+}
+
+/// The statement that makes an index anew.
+fn index(table: &Table, index: &Index) -> String {
+    let list = |names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        names.join(", ")
+    };
+    let unique = if index.unique { "UNIQUE " } else { "" };
+    let cover = match index.cover.as_slice() {
+        [] => String::new(),
+        cover => format!(" INCLUDE ({})", list(cover)),
+    };
+    format!(
+        "CREATE {unique}INDEX {} ON {} ({}){cover};",
+        quoted(&index.name),
+        quoted(&table.name),
+        list(&index.columns)
+    )
 }
 
 /// The columns that rows bring with them.

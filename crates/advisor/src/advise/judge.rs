@@ -7,6 +7,7 @@ use super::content::{Content, Known};
 use super::ddl::Ddl;
 use super::front::{Standing, best, ranking};
 use super::heat::HeatMap;
+use super::indexes::Indexes;
 use super::key::Key;
 use super::number::{ratio, weight, whole};
 use super::plan::{Plan, Ranges};
@@ -359,6 +360,7 @@ fn calibrate(workload: &mut Workload) {
         .iter()
         .map(|shape| Plan::new(&key, shape))
         .collect();
+    let indexes = Indexes::new(workload, &key, &plans);
     let rates = workload.rates;
     let partitions = workload.table.partitions.max(1) as f64;
     let mut ranges = Ranges::default();
@@ -378,6 +380,11 @@ fn calibrate(workload: &mut Workload) {
             let visits = match plan.is_whole_table() {
                 true => partitions,
                 false => weight(ranges.len()),
+            };
+            // An index is one visit, and so is each row that it finds.
+            let visits = match indexes.way(super::number::at(op.shape)) {
+                Some(_) => 1.0 + f64::from(op.found),
+                None => visits,
             };
             let rows = f64::from(op.rows_read.unwrap_or(op.found));
             should_us += rates.visit_us * visits + rates.row_us * rows;

@@ -169,6 +169,13 @@ impl Plan {
         }
     }
 
+    /// How many columns of the key are bound, buckets that are tried one by one not among them.
+    pub(crate) fn bound(&self) -> usize {
+        let steps = self.steps.iter();
+        let steps = steps.filter(|step| matches!(step, Step::Bound(_)));
+        steps.count() + usize::from(matches!(self.end, End::Range { .. }))
+    }
+
     /// Whether nothing is bound at all.
     pub(crate) fn is_whole_table(&self) -> bool {
         self.steps.is_empty() && self.end == End::Prefix

@@ -26,6 +26,7 @@ use partitions::{Random, SeededRandom};
 
 use super::content::Content;
 use super::heat::HeatMap;
+use super::indexes::Indexes;
 use super::key::Key;
 use super::number::{at, ratio, weight};
 use super::plan::{Plan, Ranges};
@@ -125,9 +126,11 @@ pub(crate) fn replay(setting: &Setting<'_>, content: &mut Content<'_>) -> Outcom
     content.restart();
     let workload = setting.workload;
     let plans = workload.shapes.iter();
+    let plans: Vec<Plan> = plans.map(|shape| Plan::new(setting.key, shape)).collect();
     let mut state = Replay {
         setting,
-        plans: plans.map(|shape| Plan::new(setting.key, shape)).collect(),
+        indexes: Indexes::new(workload, setting.key, &plans),
+        plans,
         partitions: Partitions::new(workload.from_us),
         content,
         random: SeededRandom::new(setting.seed),
@@ -159,6 +162,7 @@ fn stretched(at_us: u64, stretch: f64) -> u64 {
 struct Replay<'a, 'c> {
     setting: &'a Setting<'a>,
     plans: Vec<Plan>,
+    indexes: Indexes,
     partitions: Partitions,
     content: &'a mut Content<'c>,
     random: SeededRandom,

@@ -4,7 +4,7 @@ use keys::Type;
 
 use crate::lint::model::{OrderKind, Table as Linted};
 use crate::lint::{Dialect, Source};
-use crate::trace::{Column, Table};
+use crate::trace::{Column, Index, Table};
 
 /// The tables that a text of CREATE TABLE statements makes, in a dialect that is guessed when none is
 /// named; and what of it was not understood, in words.
@@ -44,12 +44,25 @@ fn table(id: u32, text: &str, linted: &Linted, complaints: &mut Vec<String>) -> 
         .orders
         .iter()
         .filter(|order| matches!(order.kind, OrderKind::Index { unique: true, .. }));
+    let indexes = linted.orders.iter().filter_map(|order| match &order.kind {
+        OrderKind::Index { name, unique } => Some(Index {
+            name: name.clone().unwrap_or_default(),
+            columns: names(order.names()),
+            cover: Vec::new(),
+            unique: *unique,
+        }),
+        OrderKind::Key | OrderKind::InlineKey => None,
+    });
+    let has = |name: &String| columns.iter().any(|column: &Column| column.name == *name);
+    let indexes = indexes.filter(|index| index.columns.iter().all(has));
+    let indexes = indexes.collect();
     Table {
         id,
         name: linted.name.clone(),
         columns,
         key: linted.key().map_or(Vec::new(), |key| names(key.names())),
         unique: unique.map(|order| names(order.names())).collect(),
+        indexes,
         partitions: 1,
         ..Table::default()
     }

@@ -225,7 +225,7 @@ const SKEWED_NAMES: &[&str] = &[
     "site",
     "source",
 ];
-const SPREAD_NAMES: &[&str] = &["bucket", "shard", "salt"];
+pub(crate) const SPREAD_NAMES: &[&str] = &["bucket", "shard", "salt"];
 
 fn lower(column: &Column) -> String {
     column.written.name.value.to_ascii_lowercase()

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::value::{read as read_value, shortened};
 use super::{
-    Column, Flaw, Flaws, Header, Kind, Op, Order, Row, Statement, Table, Trace, Txn, VERSION,
+    Column, Flaw, Flaws, Header, Index, Kind, Op, Order, Row, Statement, Table, Trace, Txn, VERSION,
 };
 use crate::{Error, Result};
 
@@ -355,6 +355,10 @@ fn read_table(fields: &Object) -> Read1<Table> {
         columns: columns.iter().map(read_column).collect::<Read1<_>>()?,
         key: names(list(fields, "key")?)?,
         unique: Vec::new(),
+        indexes: list(fields, "indexes")?
+            .iter()
+            .map(read_index)
+            .collect::<Read1<_>>()?,
         rows: optional(fields, "rows")?.unwrap_or_default(),
         bytes: optional(fields, "bytes")?.unwrap_or_default(),
         partitions: optional(fields, "partitions")?.unwrap_or_default(),
@@ -365,7 +369,10 @@ fn read_table(fields: &Object) -> Read1<Table> {
         let columns = columns.as_array().ok_or("unique is no list of lists")?;
         table.unique.push(names(columns)?);
     }
-    for name in table.key.iter().chain(table.unique.iter().flatten()) {
+    let indexes = table.indexes.iter();
+    let indexed = indexes.flat_map(|index| index.columns.iter().chain(&index.cover));
+    let unique = table.unique.iter().flatten();
+    for name in table.key.iter().chain(unique).chain(indexed) {
         find(&table, name)?;
     }
     if let Some(settings) = fields.get("settings") {
@@ -373,6 +380,18 @@ fn read_table(fields: &Object) -> Read1<Table> {
         read_settings(settings, &mut table)?;
     }
     Ok(table)
+}
+
+fn read_index(json: &Json) -> Read1<Index> {
+    let fields = json.as_object().ok_or("an index is no object")?;
+    let name = fields.get("name").and_then(Json::as_str);
+    let unique = fields.get("unique").and_then(Json::as_bool);
+    Ok(Index {
+        name: name.unwrap_or_default().to_owned(),
+        columns: names(list(fields, "columns")?)?,
+        cover: names(list(fields, "cover")?)?,
+        unique: unique.unwrap_or_default(),
+    })
 }
 
 fn read_column(json: &Json) -> Read1<Column> {

@@ -80,6 +80,23 @@ impl<W: Write> Writer<W> {
             line.push_str(",\"unique\":");
             append_list(line, &table.unique, names);
         }
+        if !table.indexes.is_empty() {
+            line.push_str(",\"indexes\":");
+            append_list(line, &table.indexes, |line, index| {
+                line.push_str("{\"name\":");
+                append_string(line, &index.name);
+                line.push_str(",\"columns\":");
+                names(line, &index.columns);
+                if !index.cover.is_empty() {
+                    line.push_str(",\"cover\":");
+                    names(line, &index.cover);
+                }
+                if index.unique {
+                    line.push_str(",\"unique\":true");
+                }
+                line.push('}');
+            });
+        }
         append_text(
             line,
             format_args!(

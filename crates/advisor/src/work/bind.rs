@@ -5,12 +5,11 @@ use syntax::ast::{self, BinaryOperator, Expr};
 use syntax::{literal, literal_text};
 
 use super::{Given, VALUES_MAX, is_kept};
+use crate::joins::CONDITIONS_MAX;
 use crate::trace::{Op, Order, Row, Table};
 
 /// Tables that one statement joins.
 const TABLES_MAX: usize = 16;
-/// Conditions of one statement that are looked at.
-const CONDITIONS_MAX: usize = 256;
 
 /// A column of one of the tables: which table, and which of its columns.
 type Place = (usize, u16);
@@ -388,44 +387,4 @@ pub(super) fn coerced(value: Value, kind: Type) -> Option<Value> {
         Some(own) if own == kind => Some(value),
         Some(_) => Value::parse(kind, &value.to_string()).ok(),
     }
-}
-
-/// The condition of a join.
-pub(super) fn constraint(operator: &ast::JoinOperator) -> Option<&ast::JoinConstraint> {
-    use ast::JoinOperator as J;
-    match operator {
-        J::Join(on)
-        | J::Inner(on)
-        | J::Left(on)
-        | J::LeftOuter(on)
-        | J::Right(on)
-        | J::RightOuter(on)
-        | J::Semi(on)
-        | J::LeftSemi(on)
-        | J::RightSemi(on) => Some(on),
-        _ => None,
-    }
-}
-
-/// The queries that stand in a condition.
-pub(super) fn queries_in(condition: &Expr) -> Vec<&ast::Query> {
-    let mut queries = Vec::new();
-    let mut open = vec![condition];
-    let mut left = CONDITIONS_MAX;
-    while let Some(expr) = open.pop() {
-        left = left.saturating_sub(1);
-        if left == 0 {
-            break;
-        }
-        match expr {
-            Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => open.push(inner),
-            Expr::BinaryOp { left, right, .. } => open.extend([&**right, &**left]),
-            Expr::InSubquery { subquery, .. } | Expr::Exists { subquery, .. } => {
-                queries.push(&**subquery);
-            }
-            Expr::Subquery(subquery) => queries.push(subquery),
-            _ => {}
-        }
-    }
-    queries
 }

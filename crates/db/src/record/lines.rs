@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use advisor::trace::{Column, Header, Kind, Op, Row, Statement, Table, Txn, Writer};
+use advisor::trace::{Column, Header, Index, Kind, Op, Row, Statement, Table, Txn, Writer};
 use advisor::work::{self, ROWS_MAX, Touch};
 use keys::Value;
 use parking_lot::Mutex;
@@ -354,6 +354,17 @@ pub(super) fn described(ground: Ground<'_>, table: &sql::Table, policy: &Policy)
         key: schema.key_columns().map(|one| one.name.clone()).collect(),
         unique: unique
             .map(|index| index.columns.iter().filter_map(name).collect())
+            .collect(),
+        indexes: schema
+            .indexes()
+            .iter()
+            .filter(|index| index.ready)
+            .map(|index| Index {
+                name: index.name.clone(),
+                columns: index.columns.iter().filter_map(name).collect(),
+                cover: index.cover.iter().filter_map(name).collect(),
+                unique: index.unique,
+            })
             .collect(),
         rows,
         bytes,

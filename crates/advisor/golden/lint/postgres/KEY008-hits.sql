@@ -3,3 +3,7 @@ CREATE TABLE events (at timestamptz NOT NULL, userid bigint NOT NULL, what varch
 SELECT * FROM events WHERE userid = $1;
 SELECT count(*) FROM events e WHERE e.what = 'x';
 UPDATE events SET what = 'x' WHERE userid = $1;
+SELECT * FROM (SELECT * FROM events WHERE what = 'x') AS e WHERE e.userid = 7;
+SELECT name FROM users WHERE userid IN (SELECT userid FROM events WHERE what = 'x');
+WITH recent AS (SELECT userid FROM events WHERE what = 'x') SELECT * FROM recent;
+INSERT INTO old (userid) SELECT userid FROM events WHERE what = 'x';

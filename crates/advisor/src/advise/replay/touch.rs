@@ -3,17 +3,21 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use partitions::{Access, AccessKind, Footprint};
+use partitions::{Access, AccessKind, Footprint, Random};
 
 use super::super::content::{Content, NONE};
 use super::super::heat::HeatMap;
+use super::super::key::Part;
 use super::super::number::{at, small, weight, whole_u32};
 use super::super::plan::{Span, eq_cells};
+use super::super::values::UNKNOWN;
 use super::super::workload::{Op, Txn};
 use super::Replay;
 
 /// The most accesses of one transaction that are told apart; the others only cost.
 const TOUCHES_MAX: usize = 4096;
+/// The most rows of one read that are looked up one by one behind an index.
+const LOOKED_UP_MAX: u32 = 64;
 
 /// The touches of a transaction, reused from one to the next.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub(super) struct Touches {
     bytes: Vec<u8>,
     list: Vec<Touch>,
     groups: Vec<Group>,
+    /// The indexes that are read or changed, each of which is a partition more.
+    indexes: Vec<usize>,
     /// The partitions of the operation at hand.
     seen: Vec<u32>,
     /// The key of the row at hand.
@@ -58,6 +64,13 @@ impl Touches {
         self.bytes.clear();
         self.list.clear();
         self.groups.clear();
+        self.indexes.clear();
+    }
+
+    fn push_index(&mut self, index: usize) {
+        if !self.indexes.contains(&index) {
+            self.indexes.push(index);
+        }
     }
 
     fn push(&mut self, partition: usize, kind: AccessKind, span: Span<'_>, cost_us: f64) {
@@ -100,8 +113,9 @@ impl Touches {
         }
     }
 
+    /// How many it touches, those of indexes among them.
     pub(super) fn partitions(&self) -> usize {
-        self.groups.len()
+        self.groups.len() + self.indexes.len()
     }
 
     pub(super) fn groups(&self) -> impl Iterator<Item = Group> + '_ {
@@ -157,15 +171,21 @@ impl Replay<'_, '_> {
         let Some(shape) = workload.shapes.get(at(op.shape)) else {
             return;
         };
+        let way = self.indexes.way(at(op.shape)).filter(|_| shape.looks);
         let mut rows = 0.0;
-        if shape.looks {
+        if let Some(index) = way {
+            rows = self.look_through(op, index);
+        } else if shape.looks {
             rows = self.look_for(op);
         }
         if op.writes {
             self.write(op);
+            for index in self.indexes.changed(at(op.statement)) {
+                self.touches.push_index(*index);
+            }
         }
         if !op.writes && now_us.saturating_mul(2) >= self.end_us {
-            let partitions = weight(self.touches.seen.len());
+            let partitions = weight(self.touches.seen.len() + usize::from(way.is_some()));
             if let Some(reads) = self.outcome.reads.get_mut(at(op.statement)) {
                 reads.runs += txn.weight;
                 reads.partitions += txn.weight * partitions;
@@ -196,6 +216,57 @@ impl Replay<'_, '_> {
         }
         self.ranges = ranges;
         rows
+    }
+
+    /// Looks for rows by an index; answers how many entries it went over. Its rows are those that were
+    /// recorded, and where too little is known of them, any.
+    fn look_through(&mut self, op: &Op, index: usize) -> f64 {
+        self.touches.push_index(index);
+        let entries = match (self.setting.is_current, op.rows_read) {
+            (true, Some(rows)) => f64::from(rows.max(op.found)),
+            _ => f64::from(op.found),
+        };
+        if self.indexes.covers(at(op.statement), index) || op.found == 0 {
+            return entries;
+        }
+        let workload = self.setting.workload;
+        let parts = &self.setting.key.parts;
+        let is_known = |row: &u32| {
+            let cells = workload.rows.get(*row);
+            let mut inputs = parts.iter().flat_map(Part::inputs);
+            inputs.all(|column| workload.values.cell(cells, *column) != UNKNOWN)
+        };
+        let known: Vec<u32> = op.rows.clone().filter(is_known).collect();
+        let looked_up = op.found.min(LOOKED_UP_MAX);
+        let each = f64::from(op.found) / f64::from(looked_up.max(1));
+        let rates = workload.rates;
+        let cost_us = (rates.visit_us + rates.row_us) * f64::from(op.factor) * each;
+        let mut key = std::mem::take(&mut self.touches.key);
+        for number in 0..looked_up {
+            key.clear();
+            match known.get(at(number)) {
+                Some(row) => {
+                    let cells = workload.rows.get(*row);
+                    self.setting.key.append(&workload.values, cells, &mut key);
+                }
+                None => {
+                    let all = u64::try_from(self.content.len()).unwrap_or(u64::MAX);
+                    let place = self.random.below(all.max(1));
+                    let place = usize::try_from(place).unwrap_or_default();
+                    key.extend_from_slice(self.content.key(place));
+                }
+            }
+            let partition = self.partitions.route(&key);
+            let span = Span {
+                lower: &key,
+                upper: &[],
+                point: true,
+            };
+            self.touches
+                .push(partition, AccessKind::Read, span, cost_us);
+        }
+        self.touches.key = key;
+        entries
     }
 
     fn look_at(&mut self, op: &Op, span: Span<'_>) -> f64 {

@@ -6,7 +6,7 @@ use syntax::schema::{Dialect, Part};
 use crate::lint::finding::Severity;
 use crate::lint::model::{Class, Column, Order, Table};
 use crate::lint::nature::{
-    calls, computed, growth, is_few, is_hash, is_mixing, is_spread_name, sources,
+    SPREAD_NAMES, calls, computed, growth, is_few, is_hash, is_mixing, is_spread_name, sources,
 };
 use crate::lint::rewrite::{insert, parts, replace, set_parts};
 use crate::lint::{Edit, Finding, Source, Span};
@@ -77,36 +77,18 @@ fn plain(text: &str, table: &Table, key: &Order, first: &Part) -> Option<Finding
     if !is_spread_name(name) || column.written.counts.is_some() {
         return None;
     }
-    let origin = origin(table, name);
-    let missing: Vec<&Column> = origin
-        .into_iter()
-        .filter(|column| !has(key, column))
-        .collect();
-    if !missing.is_empty() {
-        return Some(without_source(text, table, key, &missing));
-    }
-    if key.parts.len() == 1 {
-        let message = format!("the key of `{}` is the hash `{name}` alone", table.name);
-        return Some(
-            Finding::new(
-                "KEY006",
-                Severity::Warning,
-                &table.name,
-                first.text.span,
-                message,
-            )
-            .label("a hash without its source")
-            .why(
-                "two sources with one hash are one row: the second INSERT fails and an \
-                      UPSERT overwrites the first",
-            )
-            .help("put the columns that it is computed from behind it"),
-        );
+    let origin = match stem(name) {
+        // What it is a hash of is elsewhere, as of a file or of a token that nobody keeps.
+        Some(stem) => named_after(table, &stem)?,
+        // A bucket of whatever stands behind it, if anything does.
+        None => table.column_of(key.parts.get(1)?)?,
+    };
+    if !has(key, origin) {
+        return Some(without_source(text, table, key, &[origin]));
     }
     if table.dialect == Dialect::Ydb || column.written.default.is_some() {
         return None;
     }
-    let second = key.parts.get(1).and_then(|part| table.column_of(part));
     let message = format!(
         "the application must compute `{name}` of `{}` by hand",
         table.name
@@ -126,27 +108,29 @@ fn plain(text: &str, table: &Table, key: &Order, first: &Part) -> Option<Finding
                  repeat the formula",
         )
         .help("let the database compute it")
-        .edits(
-            origin
-                .or(second)
-                .map(|source| compute(table, column, source))
-                .unwrap_or_default(),
-        ),
+        .edits(compute(table, column, origin)),
     )
 }
 
-/// The column that a hash is named after: `order_id` of `order_hash`.
-fn origin<'t>(table: &'t Table, name: &str) -> Option<&'t Column> {
+/// What the name of a hash says it is a hash of: `order` of `order_hash`; nothing of `bucket_no`.
+fn stem(name: &str) -> Option<String> {
+    const OWN: &[&str] = &["id", "key", "no", "num", "number", "value", "code", "of"];
     let name = name.to_ascii_lowercase();
-    let stem = name
-        .strip_suffix("hash")
-        .or_else(|| name.strip_suffix("bucket"))
-        .or_else(|| name.strip_suffix("shard"))
-        .or_else(|| name.strip_prefix("hash_"))?;
-    let stem = stem.trim_matches('_');
-    if stem.is_empty() {
-        return None;
-    }
+    let words = name.split('_').filter(|word| {
+        let is_own = SPREAD_NAMES.contains(word) || *word == "hash" || OWN.contains(word);
+        !is_own && !word.is_empty()
+    });
+    let stem = words.collect::<Vec<_>>().join("_");
+    let stem = ["hash", "bucket", "shard"]
+        .iter()
+        .find_map(|ending| stem.strip_suffix(ending))
+        .or_else(|| stem.strip_prefix("hash"))
+        .unwrap_or(&stem);
+    (!stem.is_empty()).then(|| stem.to_owned())
+}
+
+/// The column that a hash is named after: `order_id` of `order`.
+fn named_after<'t>(table: &'t Table, stem: &str) -> Option<&'t Column> {
     ["_id", "id", "", "_uuid"]
         .iter()
         .find_map(|ending| table.column(&format!("{stem}{ending}")))

@@ -1,0 +1,5 @@
+CREATE TABLLE users (id bigint NOT NULL, PRIMARY KEY (id));
+CREATE UNIQE INDEX i ON users (id);
+ALTR TABLE users ADD COLUMN a bigint;
+DROP TABEL users;
+CREATE TABLE orders (id bigint NOT NULL AUTO_INCREMENT, PRIMARY KEY (id));
