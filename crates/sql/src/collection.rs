@@ -44,7 +44,7 @@ pub use stored::Found;
 
 pub(crate) use columns::{Source, partition_value, sorting_bounds, text};
 pub(crate) use gate::Gates;
-pub(crate) use items::{Collection, find};
+pub(crate) use items::{Collection, all, find};
 pub(crate) use stored::Stored;
 
 /// Which schema holds for the items of a directory in a container's table.

@@ -52,11 +52,6 @@ impl CopyTarget {
     /// A copy into these columns of a table; none means all, in order.
     pub fn new(executor: &Executor, table: &Name, columns: &[Ident]) -> Result<Self> {
         let table = executor.catalog().relation(&table_name(table)?)?;
-        if table.collection().is_some() {
-            return Err(Error::Unsupported {
-                what: format!("COPY into collection `{}`", table.schema().name()),
-            });
-        }
         let positions = positions(&table, columns)?;
         let columns = described(&table, &positions);
         let mut others = Vec::new();
@@ -119,6 +114,9 @@ impl CopyTarget {
                 }
                 schema.fit(&mut row)?;
                 schema.generate(&mut row, &self.positions)?;
+                if let Some(items) = self.table.collection() {
+                    items.place(schema, &mut row, None)?;
+                }
                 warnings::note(&mut self.warnings, schema, &row);
                 schema.encode_into(&row, &mut self.encoded)?;
             }
@@ -138,7 +136,7 @@ impl CopyTarget {
     pub async fn insert_into(mut self, transaction: &mut Transaction) -> Result<u64> {
         let count = self.count();
         transaction.expect_epoch(self.table.id(), self.table.epoch());
-        if self.table.indexes().is_empty() {
+        if self.is_plain() {
             let rows = std::mem::take(&mut self.rows);
             let rest = transaction.insert_bulk(self.table.id(), rows);
             self.rows = rest.map_err(|error| self.named(error))?.unwrap_or_default();
@@ -158,6 +156,11 @@ impl CopyTarget {
         Ok(count)
     }
 
+    /// Whether a row is all that there is to write of it.
+    fn is_plain(&self) -> bool {
+        self.table.indexes().is_empty() && self.table.collection().is_none()
+    }
+
     fn count(&self) -> u64 {
         u64::try_from(self.rows.len()).unwrap_or(u64::MAX)
     }
@@ -174,7 +177,7 @@ impl CopyTarget {
     }
 
     async fn commit(mut self, executor: &Executor) -> Result<Committed> {
-        if !self.table.indexes().is_empty() || self.table.schema().moves() {
+        if !self.is_plain() || self.table.schema().moves() {
             let mut transaction = executor.store().begin();
             self.insert_into(&mut transaction).await?;
             return Ok(transaction.commit_later(Durability::Synced).await?);

@@ -101,6 +101,7 @@ fn an_engine_that_a_split_made_knows_nothing_of_the_past() {
     wait(late.claim(TABLE, b"z")).unwrap();
     let error = wait(late.claim(TABLE, b"a")).unwrap_err();
     assert!(matches!(error, Error::Conflict { .. }), "{error}");
+    drop(late);
     let mut after = store.begin();
     add_one(&mut after, "a").unwrap();
     after.commit(Durability::Synced).unwrap();

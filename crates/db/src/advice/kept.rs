@@ -180,7 +180,7 @@ mod tests {
             rows in prop::collection::vec(row(), 0..5),
             followed in prop::collection::vec((any::<[u64; 5]>(), row()), 0..3),
         ) {
-            let applied = |([advised_us, applied_us, table, busy_ns, rows], row)| Applied {
+            let applied = |([advised_us, applied_us, table, busy_ns, rows], row): ([u64; 5], _)| Applied {
                 advised_us,
                 applied_us,
                 table,

@@ -96,6 +96,16 @@ impl Condition {
         Ok(Self { root })
     }
 
+    /// Whether it may be true of something that has these attributes, `None` for those that it surely
+    /// does not have, and any others.
+    pub fn may_hold(&self, known: &[(&str, Option<Attribute>)]) -> bool {
+        let is_known = |name: &str| known.iter().any(|(other, _)| *other == name);
+        match &self.root {
+            Some(root) => evaluate::may_hold(root, &Plain(&known), &is_known),
+            None => true,
+        }
+    }
+
     /// Whether it is true of these attributes.
     pub fn holds(&self, attributes: &impl Attributes) -> Result<bool> {
         match &self.root {
@@ -117,6 +127,13 @@ struct Plain<'a, A>(&'a A);
 impl<A: Attributes> Scope for Plain<'_, A> {
     fn value(&self, name: &str) -> Result<Option<Value>> {
         Ok(self.0.attribute(name)?.map(Value::from))
+    }
+}
+
+impl Attributes for &[(&str, Option<Attribute>)] {
+    fn attribute(&self, name: &str) -> Result<Option<Attribute>> {
+        let found = self.iter().find(|(other, _)| *other == name);
+        Ok(found.and_then(|(_, attribute)| attribute.clone()))
     }
 }
 

@@ -160,12 +160,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 remedy: "Close some",
             });
         }
-        let bytes: usize = bind
-            .parameters
-            .iter()
-            .flatten()
-            .map(Bytes::len)
-            .sum();
+        let bytes: usize = bind.parameters.iter().flatten().map(Bytes::len).sum();
         let held: usize = self.portals.values().map(|portal| portal.bytes).sum();
         if held + bytes > PARAMETERS_BYTES_MAX {
             return Err(Error::TooMany {
@@ -189,11 +184,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .zip(&statement.oids)
             .zip(statement.wanted());
         let decode =
-            |(position, ((cell, oid), wanted)): (usize, ((Option<Bytes>, &u32), _))| {
-                match cell {
-                    None => Ok(Value::Null),
-                    Some(cell) => types::decode(&cell, formats.of(position), *oid, wanted),
-                }
+            |(position, ((cell, oid), wanted)): (usize, ((Option<Bytes>, &u32), _))| match cell {
+                None => Ok(Value::Null),
+                Some(cell) => types::decode(&cell, formats.of(position), *oid, wanted),
             };
         let parameters = cells.enumerate().map(decode).collect::<Result<_>>()?;
         let columns = statement.columns().map_or(0, |columns| columns.len());

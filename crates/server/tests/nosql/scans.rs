@@ -221,6 +221,6 @@ fn pages_of_all_tables_below_follow_each_other() {
     let page = client.call("GetItems", "/users/a/", &json!({}));
     let verifier = page.header("x-v3io-transaction-verifier").unwrap();
     assert!(verifier.starts_with("__mtime_secs=="), "{verifier}");
-    let made = client.call("GetItems", "/users/a/", &json!({"Limit": 1}));
-    assert_eq!(made.header("x-v3io-transaction-verifier"), Some(verifier));
+    let again = client.call("GetItems", "/users/a/", &json!({}));
+    assert_eq!(again.header("x-v3io-transaction-verifier"), Some(verifier));
 }

@@ -10,6 +10,8 @@
 use std::fmt::Write as _;
 use std::sync::mpsc::channel;
 
+use bytes::Bytes;
+use futures::SinkExt as _;
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client as Postgres, SimpleQueryMessage};
 
@@ -153,6 +155,115 @@ fn added_columns_are_kept() {
 #[test]
 fn a_star_is_all_tables_below() {
     check("below");
+}
+
+#[test]
+fn collections_are_listed_as_tables() {
+    check("catalog");
+}
+
+#[test]
+fn rows_are_copied_into_a_collection() {
+    let (mut http, server, _data) = start();
+    let schema = br#"{"key": "driver", "sortingKey": "day", "hashingBucketNum": 4, "fields": [
+        {"name": "driver", "type": "string"}, {"name": "day", "type": "long"},
+        {"name": "km", "type": "double"}]}"#;
+    http.send("PUT", "/users/rides/.%23schema", &[], schema)
+        .done();
+    Runtime::new().unwrap().block_on(async {
+        let client = server.connect().await;
+        let copy = async |statement: &str, lines: &str| {
+            let sink = client.copy_in::<_, Bytes>(statement).await?;
+            let mut sink = Box::pin(sink);
+            sink.send(Bytes::from(lines.to_owned())).await?;
+            sink.as_mut().finish().await
+        };
+        let into = r#"COPY "users/rides" FROM STDIN"#;
+        let lines = "ada\t9\t1.5\nada\t10\t\\N\nbob\t7\t3\n";
+        assert_eq!(copy(into, lines).await.unwrap(), 3);
+        // All or none: the second line is there already.
+        let twice = "eve\t1\t0\nada\t10\t2\n";
+        let error = copy(into, twice).await.unwrap_err();
+        assert_eq!(error.code().unwrap().code(), "23505");
+        let short = r#"COPY "users/rides" (driver, km) FROM STDIN (FORMAT csv)"#;
+        let error = copy(short, "zoe,1\n").await.unwrap_err();
+        assert_eq!(error.code().unwrap().code(), "23502");
+        // Inside of a transaction it goes with the transaction.
+        client.batch_execute("BEGIN").await.unwrap();
+        let swapped = r#"COPY "users/rides" (day, driver) FROM STDIN (FORMAT csv)"#;
+        assert_eq!(copy(swapped, "5,zoe\n6,zoe\n").await.unwrap(), 2);
+        client.batch_execute("ROLLBACK").await.unwrap();
+        assert_eq!(copy(swapped, "8,zoe\n").await.unwrap(), 1);
+    });
+    let found = request(
+        &mut http,
+        "GetItems",
+        "/users/rides/",
+        r#"{"ShardingKey": "ada", "AttributesToGet": "day,km"}"#,
+    );
+    let items = found.json()["Items"].clone();
+    assert_eq!(items[0]["day"]["N"], "9");
+    assert_eq!(items[0]["km"]["N"], "1.5");
+    assert_eq!(items[1]["day"]["N"], "10");
+    assert!(items[1].get("km").is_none(), "{items}");
+    for (name, status) in [
+        ("bob.7", 200),
+        ("zoe.8", 200),
+        ("zoe.5", 404),
+        ("eve.1", 404),
+    ] {
+        let path = format!("/users/rides/{name}");
+        assert_eq!(
+            request(&mut http, "GetItem", &path, "{}").status,
+            status,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_verifier_of_a_directory_tells_of_changes() {
+    let (mut http, server, _data) = start();
+    let schema = br#"{"key": "k", "fields": [{"name": "k", "type": "string"}, {"name": "x", "type": "long"}]}"#;
+    http.send("PUT", "/users/t/.%23schema", &[], schema).done();
+    let client = Runtime::new().unwrap();
+    let sql = client.block_on(server.connect());
+    let mut seen = Vec::new();
+    let mut told = |http: &mut Client, after: &str| {
+        let page = request(http, "GetItems", "/users/t/", "{}");
+        let verifier = page.header("x-v3io-transaction-verifier").unwrap();
+        let again = request(http, "GetItems", "/users/t/", "{}");
+        let same = again.header("x-v3io-transaction-verifier").unwrap();
+        assert_eq!(verifier, same, "{after}");
+        assert!(!seen.contains(&verifier.to_owned()), "{after}");
+        seen.push(verifier.to_owned());
+    };
+    let put = |x: i64| format!(r#"{{"Item": {{"x": {{"N": "{x}"}}}}}}"#);
+    told(&mut http, "the schema");
+    request(&mut http, "PutItem", "/users/t/a", &put(1)).done();
+    told(&mut http, "a new item");
+    request(&mut http, "PutItem", "/users/t/b", &put(1)).done();
+    told(&mut http, "another");
+    request(
+        &mut http,
+        "UpdateItem",
+        "/users/t/a",
+        r#"{"UpdateExpression": "x = 2"}"#,
+    )
+    .done();
+    told(&mut http, "a change");
+    let gone = http.send("DELETE", "/users/t/a", &[], b"");
+    assert_eq!(gone.status, 204);
+    told(&mut http, "an item that went");
+    for statement in [
+        r#"INSERT INTO "users/t" (k, x) VALUES ('c', 1), ('d', 1)"#,
+        r#"UPDATE "users/t" SET x = 3 WHERE k = 'c'"#,
+        r#"DELETE FROM "users/t" WHERE k = 'c'"#,
+        r#"UPDATE "users/t" SET k = 'e' WHERE k = 'd'"#,
+    ] {
+        client.block_on(sql.batch_execute(statement)).unwrap();
+        told(&mut http, statement);
+    }
 }
 
 #[test]

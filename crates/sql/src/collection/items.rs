@@ -95,6 +95,31 @@ pub(crate) fn find(catalog: &Catalog, store: &Arc<Store>, name: &str) -> Result<
     Table::of_collection(schema, collection).map(Some)
 }
 
+/// Every collection that has a schema of its own, as tables that statements can name so.
+pub(crate) fn all(catalog: &Catalog, store: &Arc<Store>) -> Vec<Table> {
+    let mut found = Vec::new();
+    for base in catalog.all() {
+        let Some(container) = base.schema().name().strip_prefix(TABLE_PREFIX) else {
+            continue;
+        };
+        if record::check_columns(base.schema()).is_err() {
+            continue;
+        }
+        let stored = Stored::new(&base, store.view().reader());
+        let paths = stored.with_schemas(DIRECTORIES_MAX).unwrap_or_default();
+        for path in paths {
+            let name = format!("{container}/{}", path.trim_end_matches('/'));
+            // A table of that name is what the name means.
+            if catalog.find(&name).is_none()
+                && let Ok(Some(table)) = find(catalog, store, &name)
+            {
+                found.push(table);
+            }
+        }
+    }
+    found
+}
+
 /// What partitions are called, and the type that fits all their values.
 fn partition_columns(stored: &Stored, root: &str, within: &str) -> Result<Vec<(String, Type)>> {
     let mut found: Vec<(String, Type)> = Vec::new();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use keys::{Item, Order, Value, prefix_upper_bound};
-use txn::{Bytes, Direction, KeyRange, Reader, Scan, Transaction};
+use txn::{Bytes, Direction, KeyRange, Reader, Scan, Store, Transaction};
 
 use super::layout::{Layout, SCHEMA_NAME};
+use super::moving::later;
 use super::path;
 use super::record::{Key, Record};
 use crate::modify::{find_row, replace_row};
@@ -127,6 +128,37 @@ impl Stored {
         Ok(found)
     }
 
+    /// The directories that have a schema of their own, in the order of their paths, as far as they are
+    /// found in so many looks. Partitions of a table are passed over together.
+    pub(crate) fn with_schemas(&self, looks_max: usize) -> Result<Vec<String>> {
+        let mut found: Vec<String> = Vec::new();
+        let mut range = KeyRange::all();
+        for _ in 0..looks_max {
+            let Some(record) = self.first(&range)? else {
+                break;
+            };
+            let path = record.key.path;
+            let of_table = found.iter().rev().find_map(|root| {
+                let (segment, _) = path.strip_prefix(root.as_str())?.split_once('/')?;
+                let (attribute, _) = path::attribute(segment)?;
+                Some(format!("{root}{attribute}>"))
+            });
+            let next = match of_table {
+                Some(next) => next,
+                None => {
+                    let schema = Key::of_name(&path, SCHEMA_NAME, Order::Text);
+                    let next = format!("{path}\0");
+                    if self.get(&schema)?.is_some() {
+                        found.push(path);
+                    }
+                    next
+                }
+            };
+            range.lower = self.prefix(&[Value::Utf8(next.into())])?;
+        }
+        Ok(found)
+    }
+
     /// What holds in a directory.
     pub(crate) fn layout(&self, path: &str) -> Result<Found> {
         let mut at = path;
@@ -192,6 +224,24 @@ pub(crate) fn delete(transaction: &mut Transaction, table: &Table, record: Recor
     transaction.expect_epoch(table.id(), table.epoch());
     let row = record.into_row(table.schema());
     delete_row(transaction, table, &row)
+}
+
+/// Says of a directory that something in it went, of which nothing else tells. Nobody waits for anybody
+/// because of that: the directory is not read in the transaction.
+pub(crate) fn touch(
+    transaction: &mut Transaction,
+    (table, store): (&Arc<Table>, &Arc<Store>),
+    path: &str,
+) -> Result<()> {
+    let found = Stored::new(table, store.view().reader()).get(&Key::of_directory(path))?;
+    let Some(found) = found else {
+        return Ok(());
+    };
+    let directory = Record {
+        changed_ns: later(store, Some(&found)),
+        ..found
+    };
+    put(transaction, table, directory)
 }
 
 /// Makes a directory, if it is not there.

@@ -15,7 +15,7 @@ use super::error::ItemError;
 use super::items::{Collection, NAME};
 use super::moving::later;
 use super::record::{Key, Record};
-use super::stored::{Stored, announce, delete, put};
+use super::stored::{Stored, announce, delete, put, touch};
 use crate::{Error, Result, Schema};
 
 impl Collection {
@@ -200,6 +200,7 @@ impl Collection {
         };
         if let Some(found) = found.as_ref().filter(|_| moved) {
             delete(transaction, &self.base, found.clone())?;
+            touch(transaction, (&self.base, &self.store), &found.key.path)?;
             if self.record(transaction, new)?.is_some() {
                 return Err(self.exists(new)?);
             }
@@ -261,7 +262,10 @@ impl Collection {
         let (path, _) = self.told(row)?;
         self.check(&transaction.reader(), path)?;
         match self.record(transaction, row)? {
-            Some(record) => delete(transaction, &self.base, record),
+            Some(record) => {
+                delete(transaction, &self.base, record)?;
+                touch(transaction, (&self.base, &self.store), path)
+            }
             None => Ok(()),
         }
     }

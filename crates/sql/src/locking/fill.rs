@@ -32,6 +32,9 @@ pub(super) struct Taken {
     pub(super) groups: Vec<Group>,
 }
 
+/// Groups with rows in them, what the query speaks of around it, and the type of its first column.
+type Grouped = (Vec<Group>, Vec<(ast::Expr, Type)>, Type);
+
 impl Taken {
     fn rows(&self) -> impl Iterator<Item = &Vec<Value>> {
         self.groups.iter().flat_map(|(_, rows)| rows)
@@ -76,8 +79,8 @@ impl Fill {
         self.taken.iter().position(|one| one.query == *query)
     }
 
-    /// What a query took that speaks of what is around it: the groups and the type of its first column.
-    fn grouped(&self, query: &ast::Query) -> Option<(Vec<Group>, Vec<(ast::Expr, Type)>, Type)> {
+    /// What a query took that speaks of what is around it.
+    fn grouped(&self, query: &ast::Query) -> Option<Grouped> {
         let one = self.taken.get(self.find(query)?)?;
         let kind = one.columns.first().map_or(Type::Utf8, |one| one.kind);
         let mut groups = one.groups.clone();

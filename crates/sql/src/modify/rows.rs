@@ -37,7 +37,8 @@ pub(crate) fn insert_encoded(
     key: Bytes,
     bytes: Bytes,
 ) -> Result<()> {
-    if !table.indexes().is_empty() || table.schema().moves() {
+    let more = !table.indexes().is_empty() || table.collection().is_some();
+    if more || table.schema().moves() {
         return insert_row(transaction, table, &table.schema().decode(&key, &bytes)?);
     }
     if transaction.get(table.id(), &key)?.is_some() {

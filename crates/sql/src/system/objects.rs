@@ -5,24 +5,28 @@
 //!   below 16384     PostgreSQL's own: schemas, types, system tables
 //!   16384 + 2·id    the table, secondary index or sequence with that id
 //!   16385 + 2·id    its primary key, both the index and the constraint
+//!   from 2^31       collections, by a digest of their names
 //! ```
 //!
-//! A number depends on the table's id and on nothing else, so it is the same in every query, on
+//! A number depends on the table's id or name and on nothing else, so it is the same in every query, on
 //! every connection, and after a restart.
 
 use std::sync::Arc;
 
-use keys::{Declared, Type};
+use keys::{Declared, Type, Value};
 use txn::{Store, TableId};
 
 use super::definition::{self, Definition, PUBLIC};
 use super::types;
-use crate::{Catalog, Identity, Sequence, Table, default, sequence};
+use crate::{Catalog, Identity, Sequence, Table, collection, default, sequence};
 
 /// The first number that is not PostgreSQL's own.
 const FIRST_OID: i64 = 16384;
 /// Numbers are 32 bits without a sign; tables past this many share them.
 const TABLES_MAX: u64 = 1 << 30;
+
+/// What tells the numbers of collections from all others.
+const COLLECTIONS_BIT: u32 = 1 << 31;
 
 /// The database that everything is in.
 pub(crate) const DATABASE: (&str, i64) = ("evenkeel", 5);
@@ -42,6 +46,13 @@ pub(crate) fn table_oid(table: TableId) -> i64 {
 /// The number of a table's primary key.
 fn key_oid(table: TableId) -> i64 {
     table_oid(table) + 1
+}
+
+/// The number of a collection.
+fn collection_oid(name: &str) -> i64 {
+    let digest = keys::hash_values(&[Value::from(name)]) % u64::from(COLLECTIONS_BIT);
+    let digest = u32::try_from(digest).expect("it is below 2^31");
+    i64::from(digest | COLLECTIONS_BIT)
 }
 
 /// A thing that has a row in `pg_class`.
@@ -168,6 +179,12 @@ impl Objects {
             relation.indexed = !indexes.is_empty();
             relations.extend(indexes);
             relations.push(relation);
+        }
+        for table in collection::all(catalog, store) {
+            relations.push(Relation {
+                oid: collection_oid(table.schema().name()),
+                ..Relation::table(&table)
+            });
         }
         Self { relations, owned }
     }

@@ -7,7 +7,11 @@
 //!     distributed       one range a bucket      ├┤  ├┤    ├┤  ├┤   merged by sorting key
 //!   Below               this directory and     ├────────┼─────────┼────────── … ┤
 //!                       all below it
+//!     year == 2016      partitions ruled out   ├────────┼─        ┼─         … ┤
 //! ```
+//!
+//! A scan of all below passes over directories of whose items the filter cannot be true, as far as their
+//! paths tell.
 //!
 //! A page ends when it has enough items or bytes, or when enough rows were looked at and there is at
 //! least one item: a page without items is always the last one, because clients stop at it.
@@ -89,8 +93,10 @@ pub struct Page {
     pub records: Vec<Record>,
     /// Where the next page begins; nothing if this is the last one.
     pub marker: Option<String>,
-    /// When the directory was made, if that is known.
-    pub directory_ns: Option<i64>,
+    /// When something that was looked at, or the directory itself, was changed last.
+    pub changed_ns: Option<i64>,
+    /// How many rows were looked at.
+    pub looked_at: usize,
 }
 
 /// The rows of one range, with those of a page before left out.
@@ -105,25 +111,31 @@ impl Collections {
         let entered = self.enter(directory).await?;
         let layout = entered.layout.with_buckets(ask.buckets);
         let named = ask.scope.describe(&directory.path, &layout);
-        let marker = ask.marker.as_deref();
-        let marker = marker
-            .map(|marker| Marker::decode(marker, &named))
-            .transpose()?;
+        let marker = ask.place(&named)?;
         let request = self.request("GetItems", directory);
         let sought = Sought::new(&ask.scope, &layout)?;
         let snapshot = self.database.snapshot();
-        let strands = Strands {
+        let opener = Strands {
             snapshot: &snapshot,
             table: &entered.table,
             path: &directory.path,
             marker: marker.as_ref(),
         };
-        let mut strands = strands.open(&ask.scope, &sought)?;
+        let mut strands = opener.open(&ask.scope, &sought)?;
         let limit = ask.limit.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX);
         let (mut records, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
         let mut last: Option<Marker> = None;
+        let (mut changed_ns, mut inside) = (None, None);
         while let Some(record) = next(&mut strands)? {
             looked_at += 1;
+            if inside.as_ref() != Some(&record.key.path) {
+                if let Some(refused) = ask.refuses(&directory.path, &record.key.path) {
+                    strands = opener.past(refused)?;
+                    continue;
+                }
+                inside = Some(record.key.path.clone());
+            }
+            changed_ns = changed_ns.max(Some(record.changed_ns));
             if looked_at % TURN_ROWS == 0 {
                 tokio::task::yield_now().await;
             }
@@ -156,18 +168,41 @@ impl Collections {
             request.did(&entered.table, scanned.ops());
         }
         let last = last.filter(|_| !ended);
-        let own = Key::of_directory(&directory.path).values();
-        let own = snapshot.get(&entered.table, &own)?;
-        let own = own.map(Record::from_row).transpose()?;
+        let own_ns = opener.directory_changed_ns()?;
         Ok(Page {
             records,
             marker: last.map(|last| last.encode(&named)),
-            directory_ns: own.map(|own| own.changed_ns),
+            changed_ns: changed_ns.max(own_ns),
+            looked_at,
         })
     }
 }
 
 impl Ask {
+    /// Where the page before ended, if there was one.
+    fn place(&self, named: &str) -> Result<Option<Marker>> {
+        let marker = self.marker.as_deref();
+        marker
+            .map(|marker| Marker::decode(marker, named))
+            .transpose()
+    }
+
+    /// The outermost directory on the way from one to another whose items are not asked for, nor any
+    /// below it.
+    fn refuses<'p>(&self, from: &str, path: &'p str) -> Option<&'p str> {
+        let filter = self.filter.as_ref()?;
+        if !matches!(self.scope, Scope::Below(_)) {
+            return None;
+        }
+        let ends = path.match_indices('/').map(|(at, _)| at + 1);
+        let mut above = ends.filter(|end| *end >= from.len());
+        let ruled_out = |at: &str| {
+            let known: Vec<_> = stands_for(at).collect();
+            !known.is_empty() && !filter.may_hold(&known)
+        };
+        above.find_map(|end| path.get(..end).filter(|at| ruled_out(at)))
+    }
+
     fn admits(&self, record: &Record) -> Result<bool> {
         if record.key.is_of_directory() || !self.scope.has(&record.key.sharding) {
             return Ok(false);
@@ -217,24 +252,32 @@ impl Scope {
 
     /// The record with what its directory stands for.
     fn shown(&self, mut record: Record) -> Result<Record> {
-        let parts = record.key.path.split('/').filter_map(path::attribute);
-        let parts: Vec<(&str, &str)> = match self {
-            Self::Below(_) => parts.collect(),
+        let parts: Vec<_> = match self {
+            Self::Below(_) => stands_for(&record.key.path).collect(),
             _ => return Ok(record),
         };
         if !parts.is_empty() && !record.key.is_of_directory() {
             let mut item = record.item()?;
-            for (name, text) in parts {
-                if item.get(name).is_none() && text != NULL_PARTITION {
-                    let integer = text.parse::<i64>().map(Attribute::Integer);
-                    let attribute = integer.unwrap_or_else(|_| Attribute::Text(text.to_owned()));
-                    item.set(name, attribute);
+            for (name, attribute) in parts {
+                match attribute {
+                    Some(attribute) => _ = item.set(name, attribute),
+                    None => _ = item.remove(name),
                 }
             }
             record.attributes = item.encode()?;
         }
         Ok(record)
     }
+}
+
+/// What the directories of a path stand for; whatever items say of that themselves, they lie there.
+fn stands_for(path: &str) -> impl Iterator<Item = (&str, Option<Attribute>)> {
+    let parts = path.split('/').filter_map(path::attribute);
+    parts.map(|(name, text)| {
+        let integer = text.parse::<i64>().map(Attribute::Integer);
+        let attribute = integer.unwrap_or_else(|_| Attribute::Text(text.to_owned()));
+        (name, Some(attribute).filter(|_| text != NULL_PARTITION))
+    })
 }
 
 /// The least sorting key that is asked for, and the least above it that is not.
@@ -304,6 +347,14 @@ impl Strands<'_> {
         }
     }
 
+    /// When the directory itself was changed.
+    fn directory_changed_ns(&self) -> Result<Option<i64>> {
+        let own = Key::of_directory(self.path).values();
+        let own = self.snapshot.get(self.table, &own)?;
+        let own = own.map(Record::from_row).transpose()?;
+        Ok(own.map(|own| own.changed_ns))
+    }
+
     /// The rows of some slices.
     fn slices(&self, from: u16, to: u16) -> Result<Strand> {
         let path = Value::Utf8(self.path.into());
@@ -341,6 +392,16 @@ impl Strands<'_> {
         self.strand(&range, |record, marker| {
             scope.marker(&record.key) == *marker
         })
+    }
+
+    /// The rows below the directory that come after another directory and all below that.
+    fn past(&self, passed: &str) -> Result<Vec<Strand>> {
+        let lower = path::above(passed).unwrap_or_default();
+        let mut range = Range::from(&[Value::Utf8(lower.into())]);
+        if let Some(above) = path::above(self.path) {
+            range = range.before(&[Value::Utf8(above.into())]);
+        }
+        Ok(vec![self.strand(&range, |_, _| false)?])
     }
 
     /// The rows of one sharding key between two bounds.

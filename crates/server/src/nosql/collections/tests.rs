@@ -186,6 +186,39 @@ async fn counters_that_meet_lose_nothing() {
 }
 
 #[tokio::test]
+async fn partitions_that_a_filter_rules_out_are_not_looked_at() {
+    let collections = collections();
+    for year in 2000..2010 {
+        for month in 1..=4 {
+            for n in 0..5 {
+                let at = format!("/users/weather/year={year}/month={month}/n{n}");
+                collections
+                    .write(&place(&at), &put(&[("n", n)]))
+                    .await
+                    .unwrap();
+            }
+        }
+    }
+    let directory = place("/users/weather/x").directory;
+    let looked_at = async |filter: &str| {
+        let ask = Ask {
+            filter: Some(Condition::parse(filter).unwrap()),
+            ..ask(Scope::Below(None))
+        };
+        let page = collections.scan(&directory, &ask).await.unwrap();
+        (page.records.len(), page.looked_at)
+    };
+    let (found, all) = looked_at("n >= 0").await;
+    assert_eq!(found, 200);
+    // Of a directory that is passed over one row is seen, and each directory has one of its own.
+    let (found, seen) = looked_at("year == 2003 and month == 2").await;
+    assert_eq!(found, 5);
+    assert!(seen < 30, "{seen} of {all}");
+    let (found, seen) = looked_at("(year == 2003 or n > 9) and n < 1").await;
+    assert_eq!((found, seen), (4, all));
+}
+
+#[tokio::test]
 async fn scans_come_page_by_page() {
     let collections = collections();
     let mut all = BTreeSet::new();

@@ -277,6 +277,7 @@ impl Collections {
             Change::Delete => {
                 let key = found.map_or_else(|| first_key.clone(), |record| record.key);
                 transaction.delete(table, &key.values())?;
+                self.touch((table, &mut transaction), path, now)?;
             }
             Change::Put(attributes, data) => {
                 let found = found.unwrap_or_else(|| Record {
@@ -301,6 +302,26 @@ impl Collections {
         transaction.commit_later().await?;
         entered.remember(path, is_new);
         Ok(changed_ns)
+    }
+
+    /// Says of a directory that something in it went, of which nothing else tells. Nobody waits for
+    /// anybody because of that: the directory is not read in the transaction.
+    fn touch(
+        &self,
+        (table, transaction): (&Arc<Table>, &mut Transaction),
+        path: &str,
+        now: i64,
+    ) -> Result<()> {
+        let key = Key::of_directory(path);
+        let found = self.database.snapshot().get(table, &key.values())?;
+        if let Some(found) = found.map(Record::from_row).transpose()? {
+            let directory = Record {
+                changed_ns: now.max(found.changed_ns.saturating_add(1)),
+                ..found
+            };
+            transaction.replace(table, &directory.into_row(table.schema()))?;
+        }
+        Ok(())
     }
 
     /// Makes the directory in the same transaction, if nobody knows it yet.

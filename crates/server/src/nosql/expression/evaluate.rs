@@ -52,6 +52,22 @@ impl From<Stop> for Error {
     }
 }
 
+/// Whether a condition may be true where only some attributes are known.
+pub(super) fn may_hold(node: &Node, scope: &dyn Scope, known: &dyn Fn(&str) -> bool) -> bool {
+    let may = |node: &Node| may_hold(node, scope, known);
+    if let Kind::Chain(first, links) = &node.kind {
+        let mut operands =
+            std::iter::once(first.as_ref()).chain(links.iter().map(|link| &link.operand));
+        match links.first().map(|link| link.operator.level()) {
+            Some(Level::Or) => return operands.any(may),
+            Some(Level::And) => return operands.all(may),
+            _ => {}
+        }
+    }
+    // What cannot be worked out is left to those who see the item.
+    !node.names_are(known) || truth(node, scope).unwrap_or(true)
+}
+
 /// Whether a condition is true.
 pub(super) fn holds(node: &Node, scope: &dyn Scope) -> Result<bool> {
     truth(node, scope).map_err(Error::from)

@@ -29,6 +29,25 @@ pub(super) enum Kind {
     Call(Function, Vec<Node>),
 }
 
+impl Node {
+    /// Whether this is so of every name in it.
+    pub(super) fn names_are(&self, is_so: &dyn Fn(&str) -> bool) -> bool {
+        let all = |nodes: &[Self]| nodes.iter().all(|node| node.names_are(is_so));
+        match &self.kind {
+            Kind::Literal(_) => true,
+            Kind::Name(name) => is_so(name),
+            Kind::Unary(_, operand) => operand.names_are(is_so),
+            Kind::Chain(first, links) => {
+                first.names_are(is_so) && links.iter().all(|link| link.operand.names_are(is_so))
+            }
+            Kind::In(needle, list) => needle.names_are(is_so) && all(list),
+            Kind::Element(array, index) => array.names_are(is_so) && index.names_are(is_so),
+            Kind::Slice(array, bounds) => array.names_are(is_so) && all(bounds.as_slice()),
+            Kind::Call(_, arguments) => all(arguments),
+        }
+    }
+}
+
 /// An operator and what stands right of it.
 #[derive(Clone, Debug)]
 pub(super) struct Link {

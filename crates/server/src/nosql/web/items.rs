@@ -124,7 +124,8 @@ async fn scan(collections: &Collections, asked: &Asked, fields: &Fields) -> Resu
     let Page {
         records,
         marker,
-        directory_ns,
+        changed_ns,
+        ..
     } = collections.scan(&directory, &ask).await?;
     let last = if marker.is_some() { "FALSE" } else { "TRUE" };
     let size = records.len();
@@ -143,7 +144,7 @@ async fn scan(collections: &Collections, asked: &Asked, fields: &Fields) -> Resu
     }
     body.extend_from_slice(b"]}");
     let response = answer::json(body);
-    Ok(match directory_ns {
+    Ok(match changed_ns {
         Some(changed_ns) => answer::with_changed(response, changed_ns),
         None => response,
     })

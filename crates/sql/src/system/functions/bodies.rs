@@ -59,6 +59,14 @@ pub(super) const ENTRIES: &[(&str, Type, Body)] = &[
     ("pg_table_size", Type::Int64, relation_bytes),
     ("pg_total_relation_size", Type::Int64, relation_bytes),
     ("pg_indexes_size", Type::Int64, |_| Value::Int64(0)),
+    // What is counted of statements is not counted by index.
+    ("pg_stat_get_numscans", Type::Int64, |_| Value::Int64(0)),
+    ("pg_stat_get_tuples_returned", Type::Int64, |_| {
+        Value::Int64(0)
+    }),
+    ("pg_stat_get_tuples_fetched", Type::Int64, |_| {
+        Value::Int64(0)
+    }),
     ("pg_database_size", Type::Int64, database_bytes),
     ("pg_tablespace_size", Type::Int64, database_bytes),
     ("current_setting", Type::Utf8, |call| {
