@@ -61,18 +61,26 @@ const ELEMENTS: [Type; 12] = [
 ];
 
 /// Reads parameters as lists where they stand as lists.
-pub(super) fn read(query: &mut Query) {
-    let _ = VisitMut::visit(query, &mut Reads);
+pub(super) fn read(query: &mut Query) -> crate::Result<()> {
+    match VisitMut::visit(query, &mut Reads) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 struct Reads;
 
 impl VisitorMut for Reads {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Some(replaced) = replaced(expr) {
             *expr = replaced;
+        } else if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expr
+            && is_text(right)
+            && let Some((None, text)) = syntax::literal_text(right)
+        {
+            return ControlFlow::Break(malformed(&text));
         }
         ControlFlow::Continue(())
     }
@@ -113,8 +121,7 @@ fn replaced(expr: &Expr) -> Option<Expr> {
 fn any(left: &Expr, right: &Expr) -> Option<Expr> {
     let sought = |name: &str, list: &Expr| call(name, vec![left.clone(), list.clone()]);
     match inside(right) {
-        // A text that comes here is no list, which is said where it is read.
-        list if is_parameter(list) || is_text(list) => Some(sought(IS_ANY, list)),
+        list if is_parameter(list) => Some(sought(IS_ANY, list)),
         Expr::Cast {
             expr, data_type, ..
         } if decimals(data_type).is_some() => match inside(expr) {
@@ -389,11 +396,7 @@ pub(crate) fn values(text: &str, kind: Type) -> crate::Result<Vec<Value>> {
 
 /// The same of a list that may be said to have decimals whatever `kind` is.
 fn read_values(text: &str, kind: Type, decimals: bool) -> crate::Result<Vec<Value>> {
-    let malformed = || Error::Refused {
-        fault: Fault::Text,
-        what: format!("`{text}` is no list: write {{1,2}}"),
-    };
-    let parts = elements(text).ok_or_else(malformed)?;
+    let parts = elements(text).ok_or_else(|| malformed(text))?;
     let mut values = Vec::with_capacity(parts.len());
     for part in parts {
         let Some(part) = part else {
@@ -408,6 +411,14 @@ fn read_values(text: &str, kind: Type, decimals: bool) -> crate::Result<Vec<Valu
         }
     }
     Ok(values)
+}
+
+/// The error of a text that is no list.
+fn malformed(text: &str) -> Error {
+    Error::Refused {
+        fault: Fault::Text,
+        what: format!("`{text}` is no list: write {{1,2}}"),
+    }
 }
 
 /// PostgreSQL's letters for truth.

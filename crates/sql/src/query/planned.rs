@@ -116,7 +116,7 @@ impl PlannedQuery {
         let names = titles::titles(&query);
         hidden::hide(catalog, &mut query);
         let mut lists = list_parameters::cast_to_lists(&query);
-        list_parameters::read(&mut query);
+        list_parameters::read(&mut query)?;
         // Such a rewriting holds the rows of system tables as they are now.
         let fleeting = system::rewrite(&mut query);
         unique::name(&mut query);

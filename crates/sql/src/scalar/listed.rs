@@ -7,6 +7,7 @@
 //!   id <> ALL ('{1,NULL}')            id NOT IN ('1', NULL)
 //!   n > ALL ('{1,2}')                 n > '1' AND n > '2'
 //!   id = ANY ('{}')                   false               ALL of nothing is true
+//!   t LIKE ANY ('{a%,b%}')            t LIKE 'a%' OR t LIKE 'b%'
 //! ```
 //!
 //! So keys are found by their values, whoever reads them. A text that is no list stays where it is:
@@ -19,6 +20,16 @@ use crate::query::{list_element, list_elements};
 
 /// The comparison without its list; `None` if it is something else, or its list is not written.
 pub(crate) fn spelled_out(expr: &ast::Expr) -> Option<ast::Expr> {
+    if let ast::Expr::Like {
+        any: true, pattern, ..
+    }
+    | ast::Expr::ILike {
+        any: true, pattern, ..
+    } = expr
+    {
+        let each = written(pattern)?.into_iter().map(|one| like(expr, one));
+        return Some(joined(each, &BinaryOperator::Or));
+    }
     let (left, op, right, all) = match expr {
         ast::Expr::AnyOp {
             left,
@@ -54,22 +65,39 @@ pub(crate) fn spelled_out(expr: &ast::Expr) -> Option<ast::Expr> {
 
 /// One comparison for each element, and whether one or all of them hold.
 fn chain(left: &ast::Expr, op: &BinaryOperator, list: Vec<ast::Expr>, all: bool) -> ast::Expr {
-    let both = match all {
-        true => BinaryOperator::And,
-        false => BinaryOperator::Or,
-    };
     let compared = list.into_iter().map(|one| ast::Expr::BinaryOp {
         left: Box::new(left.clone()),
         op: op.clone(),
         right: Box::new(one),
     });
-    let chained = compared.reduce(|left, right| ast::Expr::BinaryOp {
+    match all {
+        true => joined(compared, &BinaryOperator::And),
+        false => joined(compared, &BinaryOperator::Or),
+    }
+}
+
+/// Conditions with AND or OR between them; of none, OR is false and AND is true.
+fn joined(each: impl Iterator<Item = ast::Expr>, both: &BinaryOperator) -> ast::Expr {
+    let chained = each.reduce(|left, right| ast::Expr::BinaryOp {
         left: Box::new(left),
         op: both.clone(),
         right: Box::new(right),
     });
-    let chained = chained.unwrap_or_else(|| build::value(ast::Value::Boolean(all)));
-    ast::Expr::Nested(Box::new(chained))
+    match chained {
+        Some(chained) => ast::Expr::Nested(Box::new(chained)),
+        None => build::value(ast::Value::Boolean(*both == BinaryOperator::And)),
+    }
+}
+
+/// LIKE with one pattern in the place of several.
+fn like(several: &ast::Expr, one: ast::Expr) -> ast::Expr {
+    let mut single = several.clone();
+    if let ast::Expr::Like { any, pattern, .. } | ast::Expr::ILike { any, pattern, .. } =
+        &mut single
+    {
+        (*any, **pattern) = (false, one);
+    }
+    single
 }
 
 /// The elements of a list that is written.
