@@ -99,7 +99,7 @@ impl Outcome<'_> {
                 name: "splits",
                 predicted: count(u64::try_from(predicted.splits).unwrap_or(u64::MAX)),
                 measured: as_float(measured.splits) / runs,
-                reason: "chance decides when a partition counts as busy for long enough",
+                reason: "what transactions really cost, and chance, decide when a partition is split",
             },
             Figure {
                 name: "key bytes",

@@ -8,3 +8,4 @@ mod database;
 mod predicted;
 mod seeds;
 mod stage;
+mod story;

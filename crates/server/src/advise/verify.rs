@@ -175,3 +175,41 @@ fn object(key: &str, figures: &[Figure]) -> String {
         .collect();
     json!({ "verified": key, "figures": figures }).to_string() + "\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> Vec<Figure> {
+        let cells = [
+            ["peak share", "0.111", "0.25", "1.25", "more than predicted"],
+            ["rows per read", "1501", "1501", "0", ""],
+            ["splits", "12", "14", "", ""],
+        ];
+        let read = |row: [&str; 5]| {
+            Figure::read(|column| {
+                let cell = column.checked_sub(1).and_then(|place| row.get(place));
+                cell.filter(|cell| !cell.is_empty())
+                    .map(|cell| (*cell).to_owned())
+            })
+        };
+        cells.map(read).into()
+    }
+
+    #[test]
+    fn figures_stand_side_by_side() {
+        let expected = "
+Tried out (a, b) in a scratch database:
+
+                            predicted   measured  difference
+  peak share                   11.1 %     25.0 %    +125.0 %  more than predicted
+  rows per read                  1501       1501      +0.0 %
+  splits                        12.00      14.00
+";
+        assert_eq!(text("(a, b)", &figures()), expected);
+        let object: Value = serde_json::from_str(&object("(a, b)", &figures())).unwrap();
+        assert_eq!(object["verified"], "(a, b)");
+        assert_eq!(object["figures"][0]["measured"], 0.25);
+        assert_eq!(object["figures"][2]["difference"], Value::Null);
+    }
+}
