@@ -362,15 +362,8 @@ async fn advice_comes_from_what_was_recorded_and_is_kept() {
     assert_eq!(kept.concat(), keys);
 }
 
-#[tokio::test]
-async fn what_indexes_add_is_predicted_as_the_database_counts_it() {
-    let clock = Arc::new(Told::default());
-    let database = database(&clock);
-    let mut session = Session::new(Arc::clone(&database));
-    let create = "CREATE TABLE places (id Uint64 NOT NULL, city Utf8, score Int64, \
-                  INDEX by_city GLOBAL ON (city), PRIMARY KEY (id)) \
-                  WITH (PARTITION_AT_KEYS = (100, 200, 300))";
-    run(&mut session, create, &[]).await;
+/// Rows of places are written and read, by key and by index, each statement a transaction.
+async fn use_places(session: &mut Session, database: &Database, clock: &Told) {
     let mixed = |number: u64| number.wrapping_mul(0x9e37_79b9) % 400;
     for number in 0..120_u64 {
         let id = Value::Uint64(mixed(number));
@@ -398,22 +391,40 @@ async fn what_indexes_add_is_predicted_as_the_database_counts_it() {
             ),
         ];
         for (text, parameters) in statements {
-            run(&mut session, text, parameters).await;
+            run(session, text, parameters).await;
         }
         clock.0.fetch_add(200_000, Ordering::Relaxed);
         database.write_trace();
     }
+}
+
+/// What the database has counted of these statements: text, calls, partitions of one, and the share of
+/// those that touched one partition.
+async fn counted(session: &mut Session) -> Vec<(String, f64, f64, f64)> {
     let stats = "SELECT Text, Calls, MeanPartitions, SinglePartitionShare FROM sys.statement_stats \
                  WHERE Text LIKE '%places%' AND MeanPartitions IS NOT NULL";
-    let counted = rows(&mut session, stats).await.unwrap();
+    let counted = rows(session, stats).await.unwrap();
     let number = |value: &Value| value.to_string().parse::<f64>().unwrap();
-    let counted: Vec<(String, f64, f64, f64)> = counted
+    counted
         .iter()
         .map(|row| {
             let [calls, partitions, single] = [1, 2, 3].map(|at| number(&row[at]));
             (row[0].to_string(), calls, partitions, single)
         })
-        .collect();
+        .collect()
+}
+
+#[tokio::test]
+async fn what_indexes_add_is_predicted_as_the_database_counts_it() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    let create = "CREATE TABLE places (id Uint64 NOT NULL, city Utf8, score Int64, \
+                  INDEX by_city GLOBAL ON (city), PRIMARY KEY (id)) \
+                  WITH (PARTITION_AT_KEYS = (100, 200, 300))";
+    run(&mut session, create, &[]).await;
+    use_places(&mut session, &database, &clock).await;
+    let counted = counted(&mut session).await;
     assert_eq!(counted.len(), 6, "{counted:?}");
     let calls: f64 = counted.iter().map(|(_, calls, ..)| calls).sum();
     let single: f64 = counted

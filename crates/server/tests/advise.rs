@@ -18,7 +18,8 @@ fn trace(orders: u32) -> String {
          {\"table\":{\"id\":1,\"name\":\"orders\",\"columns\":[\
          {\"name\":\"order_id\",\"type\":\"Int64\",\"not_null\":true},\
          {\"name\":\"customer_id\",\"type\":\"Uint64\",\"not_null\":true},\
-         {\"name\":\"limit\",\"type\":\"Utf8\"}],\"key\":[\"order_id\"]}}\n\
+         {\"name\":\"limit\",\"type\":\"Utf8\"}],\"key\":[\"order_id\"],\
+         \"indexes\":[{\"name\":\"by_customer\",\"columns\":[\"customer_id\"],\"cover\":[\"limit\"]}]}}\n\
          {\"statement\":{\"id\":1,\"table\":1,\"kind\":\"insert\",\"text\":\"INSERT INTO orders VALUES ($1)\"}}\n\
          {\"statement\":{\"id\":2,\"table\":1,\"kind\":\"read\",\"text\":\"SELECT * FROM orders WHERE order_id = $1\"}}\n\
          {\"statement\":{\"id\":3,\"table\":1,\"kind\":\"read\",\"text\":\"SELECT * FROM orders WHERE customer_id = $1\"}}\n",
@@ -112,6 +113,8 @@ fn this_database_takes_the_statements_of_every_key() {
         statements.push(key["ddl"].as_str().unwrap().to_owned());
         statements.extend(migration.map(|one| one.as_str().unwrap().to_owned()));
     }
+    let indexes = statements.iter().filter(|one| one.contains(" INDEX "));
+    assert_eq!(indexes.count(), keys.len(), "{statements:?}");
     statements.push("SELECT customer_id, note, total FROM orders ORDER BY note".to_owned());
     let mut args = vec!["sql", "--data", "data"];
     for statement in &statements {

@@ -130,7 +130,8 @@ fn set_columns(table: &Table, statement: &Statement) -> Option<Vec<u16>> {
 /// The columns that a read takes in.
 fn asked_columns(table: &Table, text: &str) -> Vec<u16> {
     let lower = text.to_lowercase();
-    match lower.replace("count(*)", "").contains('*') {
+    let squeezed: String = lower.split_whitespace().collect();
+    match squeezed.replace("count(*)", "").contains('*') {
         true => (0..u16::try_from(table.columns.len()).unwrap_or(u16::MAX)).collect(),
         false => named_columns(table, &lower),
     }
@@ -145,4 +146,49 @@ fn named_columns(table: &Table, lower: &str) -> Vec<u16> {
         words.contains(&name.as_str())
     });
     named.map(|(place, _)| place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use keys::Type;
+
+    use super::*;
+    use crate::trace::Column;
+
+    fn table() -> Table {
+        let column = |name: &str| Column {
+            name: name.to_owned(),
+            kind: Type::Utf8,
+            not_null: true,
+            generated: None,
+            counted: false,
+        };
+        Table {
+            columns: ["id", "City", "score"].map(column).to_vec(),
+            ..Table::default()
+        }
+    }
+
+    #[test]
+    fn texts_tell_which_columns_are_set_and_asked_for() {
+        let set = |kind, text: &str| {
+            let statement = Statement {
+                id: 1,
+                fingerprint: String::new(),
+                text: text.to_owned(),
+                table: 1,
+                kind,
+            };
+            set_columns(&table(), &statement)
+        };
+        let update = "UPDATE t SET score = ? WHERE city = ?";
+        assert_eq!(set(Kind::Update, update), Some(vec![2]));
+        assert_eq!(set(Kind::Update, "UPDATE t SET City = ?"), Some(vec![1]));
+        assert_eq!(set(Kind::Update, "UpdateItem users/"), None);
+        assert_eq!(set(Kind::Delete, update), None);
+        let asked = |text| asked_columns(&table(), text);
+        assert_eq!(asked("SELECT id FROM t WHERE city = ?"), [0, 1]);
+        assert_eq!(asked("SELECT count(*) FROM t WHERE city_2 = ?"), [0_u16; 0]);
+        assert_eq!(asked("SELECT * FROM t"), [0, 1, 2]);
+    }
 }
