@@ -82,10 +82,27 @@ pub struct Table {
     pub bytes: u64,
     /// Partitions.
     pub partitions: u64,
+    /// What its partitions were busy with, if that is known.
+    pub spent: Option<Spent>,
     /// When it splits and merges.
     pub settings: Settings,
     /// Seconds between two decisions; 0 is not known.
     pub check_interval_s: u64,
+}
+
+/// What partitions did, and how long that took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Keys that were looked up, and ranges that were begun.
+    pub visits: u64,
+    /// Rows that scans went over.
+    pub rows: u64,
+    /// Rows that were written.
+    pub writes: u64,
+    /// Microseconds of reading.
+    pub read_us: u64,
+    /// Microseconds of committing, without the wait for the disk.
+    pub commit_us: u64,
 }
 
 /// An index.

@@ -4,7 +4,7 @@
 
 use advisor::Error;
 use advisor::trace::{
-    Column, Header, Index, Kind, Op, Order, Statement, Table, Trace, Txn, Writer,
+    Column, Header, Index, Kind, Op, Order, Spent, Statement, Table, Trace, Txn, Writer,
 };
 use keys::{Decimal, Type, Value};
 use partitions::decide::Settings;
@@ -54,6 +54,13 @@ fn table() -> Table {
         rows: 1000,
         bytes: 700_000,
         partitions: 3,
+        spent: Some(Spent {
+            visits: 4000,
+            rows: 90_000,
+            writes: 1200,
+            read_us: 51_000,
+            commit_us: 17_000,
+        }),
         settings: Settings {
             by_load: false,
             partitions_max: Some(7),

@@ -65,8 +65,10 @@ impl Effort {
         let all: u64 = self.rows.values().map(|(_, rows)| rows).sum();
         for (partition, rows) in self.rows.values() {
             let share_ns = took_ns * u128::from(*rows) / u128::from(all.max(1));
+            let share_ns = u64::try_from(share_ns).unwrap_or(u64::MAX);
             partition.heat.add(&HeatTotals {
-                busy_ns: u64::try_from(share_ns).unwrap_or(u64::MAX),
+                busy_ns: share_ns,
+                commit_ns: share_ns,
                 ..HeatTotals::default()
             });
         }

@@ -397,4 +397,7 @@ fn calibrate(workload: &mut Workload) {
         op.factor = factor;
     }
     workload.ops = ops;
+    if let Some(spent) = workload.table.spent {
+        workload.rates = rates.measured(spent);
+    }
 }

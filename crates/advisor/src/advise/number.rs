@@ -30,6 +30,11 @@ pub(crate) fn weight(length: usize) -> f64 {
     length as f64
 }
 
+/// A large count as a weight.
+pub(crate) fn count(number: u64) -> f64 {
+    number as f64
+}
+
 /// `part` out of `whole`; nothing out of nothing is nothing.
 pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }

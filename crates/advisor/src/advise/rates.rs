@@ -8,9 +8,13 @@
 //!
 //! An operation that cost twice as much as the rates say is taken to cost twice as much under any
 //! key: a slow filter or a wide row goes with it.
+//!
+//! Where the trace says what the partitions of the table were busy with, the rates are scaled to that
+//! in the end: what a statement takes besides is nobody's load.
 
-use super::number::ratio;
+use super::number::{count, ratio};
 use super::workload::Op;
+use crate::trace::Spent;
 
 /// What things cost, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +25,8 @@ pub(crate) struct Rates {
     pub(crate) row_us: f64,
     /// Writing one row.
     pub(crate) write_us: f64,
+    /// Writing a new row, which is looked for first.
+    pub(crate) insert_us: f64,
 }
 
 impl Default for Rates {
@@ -29,7 +35,27 @@ impl Default for Rates {
             visit_us: 10.0,
             row_us: 0.5,
             write_us: 20.0,
+            insert_us: 20.0,
         }
+    }
+}
+
+impl Rates {
+    /// The rates by what partitions were really busy with, where that is known: the time of a statement
+    /// is more than what its partitions spend on it, and that of a lone insert is not known at all.
+    pub(crate) fn measured(self, spent: Spent) -> Self {
+        let mut rates = self;
+        if spent.visits >= SPENT_MIN {
+            let should_us = self.visit_us * count(spent.visits) + self.row_us * count(spent.rows);
+            let times = ratio(count(spent.read_us), should_us);
+            rates.visit_us = self.visit_us * times;
+            rates.row_us = self.row_us * times;
+        }
+        if spent.writes >= SPENT_MIN {
+            rates.write_us = ratio(count(spent.commit_us), count(spent.writes));
+            rates.insert_us = rates.write_us + rates.visit_us;
+        }
+        rates
     }
 }
 
@@ -48,6 +74,9 @@ pub(crate) struct Fit {
 /// Below this much a visit and a row cost nothing that could be measured.
 const VISIT_US_MIN: f64 = 0.5;
 const ROW_US_MIN: f64 = 0.02;
+
+/// With fewer visits or writes than this, what partitions spent on them says little.
+const SPENT_MIN: u64 = 100;
 
 impl Fit {
     pub(crate) fn add(&mut self, op: &Op, txns: f64) {
@@ -77,7 +106,11 @@ impl Fit {
             false => usual.write_us,
         };
         if self.reads <= 0.0 {
-            return Rates { write_us, ..usual };
+            return Rates {
+                write_us,
+                insert_us: write_us,
+                ..usual
+            };
         }
         let mean_rows = self.rows / self.reads;
         let mean_busy = self.busy / self.reads;
@@ -95,6 +128,47 @@ impl Fit {
             visit_us: (mean_busy - row_us * mean_rows).max(VISIT_US_MIN),
             row_us,
             write_us,
+            insert_us: write_us,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEARNED: Rates = Rates {
+        visit_us: 100.0,
+        row_us: 1.0,
+        write_us: 20.0,
+        insert_us: 20.0,
+    };
+
+    #[test]
+    fn what_partitions_spent_counts_and_not_what_statements_took() {
+        let spent = Spent {
+            visits: 1_000,
+            rows: 100_000,
+            writes: 500,
+            read_us: 20_000,
+            commit_us: 15_000,
+        };
+        let expected = Rates {
+            visit_us: 10.0,
+            row_us: 0.1,
+            write_us: 30.0,
+            insert_us: 40.0,
+        };
+        assert_eq!(LEARNED.measured(spent), expected);
+    }
+
+    #[test]
+    fn little_that_was_spent_says_nothing() {
+        let spent = Spent {
+            visits: 99,
+            writes: 99,
+            ..Spent::default()
+        };
+        assert_eq!(LEARNED.measured(spent), LEARNED);
     }
 }

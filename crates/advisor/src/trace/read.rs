@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 
 use super::value::{read as read_value, shortened};
 use super::{
-    Column, Flaw, Flaws, Header, Index, Kind, Op, Order, Row, Statement, Table, Trace, Txn, VERSION,
+    Column, Flaw, Flaws, Header, Index, Kind, Op, Order, Row, Spent, Statement, Table, Trace, Txn,
+    VERSION,
 };
 use crate::{Error, Result};
 
@@ -362,9 +363,21 @@ fn read_table(fields: &Object) -> Read1<Table> {
         rows: optional(fields, "rows")?.unwrap_or_default(),
         bytes: optional(fields, "bytes")?.unwrap_or_default(),
         partitions: optional(fields, "partitions")?.unwrap_or_default(),
+        spent: None,
         settings: Settings::default(),
         check_interval_s: 0,
     };
+    if let Some(spent) = fields.get("spent") {
+        let spent = spent.as_object().ok_or("spent is no object")?;
+        let number = |name| Ok::<_, String>(optional(spent, name)?.unwrap_or_default());
+        table.spent = Some(Spent {
+            visits: number("visits")?,
+            rows: number("rows")?,
+            writes: number("writes")?,
+            read_us: number("read_us")?,
+            commit_us: number("commit_us")?,
+        });
+    }
     for columns in list(fields, "unique")? {
         let columns = columns.as_array().ok_or("unique is no list of lists")?;
         table.unique.push(names(columns)?);

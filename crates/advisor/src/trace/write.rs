@@ -104,6 +104,7 @@ impl<W: Write> Writer<W> {
                 table.rows, table.bytes, table.partitions
             ),
         );
+        append_spent(line, table);
         append_settings(line, table);
         line.push_str("}}");
         self.end_line()
@@ -169,6 +170,21 @@ impl<W: Write> Writer<W> {
         self.line.push('\n');
         self.out.write_all(self.line.as_bytes())
     }
+}
+
+/// What its partitions were busy with, if that is known.
+fn append_spent(line: &mut String, table: &Table) {
+    let Some(spent) = &table.spent else {
+        return;
+    };
+    append_text(
+        line,
+        format_args!(
+            "\"spent\":{{\"visits\":{},\"rows\":{},\"writes\":{},\"read_us\":{},\
+             \"commit_us\":{}}},",
+            spent.visits, spent.rows, spent.writes, spent.read_us, spent.commit_us
+        ),
+    );
 }
 
 fn append_settings(line: &mut String, table: &Table) {

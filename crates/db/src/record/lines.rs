@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use advisor::trace::{Column, Header, Index, Kind, Op, Row, Statement, Table, Txn, Writer};
+use advisor::trace::{Column, Header, Index, Kind, Op, Row, Spent, Statement, Table, Txn, Writer};
 use advisor::work::{self, ROWS_MAX, Touch};
 use keys::Value;
 use parking_lot::Mutex;
+use partitions::{HeatTotals, Partition};
 use sql::{Few, Origin, ResultColumn, STATEMENTS_MAX};
 
 use super::Ground;
@@ -369,9 +370,23 @@ pub(super) fn described(ground: Ground<'_>, table: &sql::Table, policy: &Policy)
         rows,
         bytes,
         partitions: u64::try_from(map.partitions().len()).unwrap_or(u64::MAX),
+        spent: Some(spent(map.partitions())),
         settings: settings(schema.options(), policy),
         check_interval_s: policy.check_interval_s,
     })
+}
+
+/// What partitions were busy with since they are there, or since the start.
+fn spent(partitions: &[Arc<Partition>]) -> Spent {
+    let totals = partitions.iter().map(|one| one.heat.totals());
+    let sum = totals.fold(HeatTotals::default(), |sum, one| sum.plus(&one));
+    Spent {
+        visits: sum.reads + sum.scans,
+        rows: sum.scanned_rows,
+        writes: sum.writes,
+        read_us: sum.busy_ns.saturating_sub(sum.commit_ns) / 1_000,
+        commit_us: sum.commit_ns / 1_000,
+    }
 }
 
 fn column(column: &sql::Column) -> Column {

@@ -389,7 +389,11 @@ impl Replay<'_, '_> {
             return;
         }
         let all = f64::from(op.found.max(1));
-        let cost_us = workload.rates.write_us * f64::from(op.factor) * all / weight(rows);
+        let rate_us = match op.inserts {
+            true => workload.rates.insert_us,
+            false => workload.rates.write_us,
+        };
+        let cost_us = rate_us * f64::from(op.factor) * all / weight(rows);
         let mut key = std::mem::take(&mut self.touches.key);
         for row in op.rows.clone() {
             key.clear();
