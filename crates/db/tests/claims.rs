@@ -83,9 +83,18 @@ async fn count(session: &mut Session, way: &str) -> Result<(), Error> {
                         ON CONFLICT (name) DO UPDATE SET number = named.number + 1";
             run(session, text).await?;
         }
+        "update of what is locked inside" => {
+            let text = "WITH one AS (SELECT id FROM counters WHERE name = 'a' FOR UPDATE)
+                        UPDATE counters SET number = number + 1 WHERE id IN (SELECT id FROM one)";
+            run(session, text).await?;
+        }
         lock => {
             run(session, "BEGIN").await?;
-            let found = run(session, &locked(lock)).await?;
+            let text = match lock.starts_with("SELECT") {
+                true => lock.to_owned(),
+                false => locked(lock),
+            };
+            let found = run(session, &text).await?;
             let Some([Value::Int64(number)]) = found.first().map(Vec::as_slice) else {
                 panic!("a counter is {found:?}");
             };
@@ -109,6 +118,12 @@ fn a_hot_counter_refuses_nobody() {
         "FOR UPDATE",
         "FOR NO KEY UPDATE",
         "FOR SHARE",
+        "SELECT number FROM counters WHERE name = 'a' FOR UPDATE",
+        "SELECT number FROM counters WHERE id < 3 AND number >= 0 ORDER BY id LIMIT 1 FOR SHARE",
+        "SELECT number FROM counters WHERE id IN (1, 2, 3) FOR NO KEY UPDATE",
+        "SELECT counters.number FROM named JOIN counters USING (name) FOR UPDATE",
+        "SELECT counters.number FROM named LEFT JOIN counters USING (name) FOR UPDATE OF named",
+        "update of what is locked inside",
     ] {
         let database = Arc::new(Database::memory().unwrap());
         let alone = || {
@@ -305,4 +320,91 @@ async fn nowait_fails_where_any_row_of_a_query_is_held() {
     }
     run(&mut one, "ROLLBACK").await.unwrap();
     assert_eq!(run(&mut two, range).await.unwrap().len(), 2);
+}
+
+/// What comes of `second` if `first` has begun and ends with `end` while `second` waits.
+async fn wait(first: &str, second: &str, end: &str) -> Vec<Vec<Value>> {
+    let rows = "CREATE TABLE queues (id bigint PRIMARY KEY, open boolean);
+                CREATE TABLE work (id bigint PRIMARY KEY, queue bigint, state text);
+                INSERT INTO queues VALUES (1, true), (2, true);
+                INSERT INTO work VALUES (10, 1, 'new'), (11, 1, 'new'), (20, 2, 'new')";
+    let [mut one, mut other] = sessions(&[rows]).await;
+    run(&mut one, "BEGIN").await.unwrap();
+    run(&mut one, first).await.unwrap();
+    run(&mut other, "BEGIN").await.unwrap();
+    let found = {
+        let mut waits = pin!(run(&mut other, second));
+        // A query that does not wait is done after some steps, however many those are.
+        for _ in 0..1_000 {
+            tokio::select! {
+                biased;
+                early = &mut waits => panic!("{second} does not wait: {early:?}"),
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        run(&mut one, end).await.unwrap();
+        waits.await.unwrap()
+    };
+    // Nobody can have changed what it has now.
+    run(&mut other, "UPDATE work SET state = 'late' WHERE id < 20")
+        .await
+        .unwrap();
+    run(&mut other, "COMMIT").await.unwrap();
+    found
+}
+
+#[tokio::test]
+async fn a_range_is_locked_before_it_is_read() {
+    let locked = "SELECT id, state FROM work WHERE queue = 1 AND state = 'new' FOR UPDATE";
+    let row = |id: i64| vec![Value::Int64(id), Value::from("new")];
+    let taken = "UPDATE work SET state = 'done' WHERE id = 10; COMMIT";
+    assert_eq!(wait(locked, locked, taken).await, [row(11)]);
+    assert_eq!(wait(locked, locked, "ROLLBACK").await, [row(10), row(11)]);
+
+    // Whoever waits looks again: what it waited for may not be what it gets.
+    let next = "SELECT id, state FROM work WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE";
+    assert_eq!(wait(next, next, taken).await, [row(11)]);
+    let more = "UPDATE work SET state = 'done' WHERE id = 10;
+                INSERT INTO work VALUES (5, 1, 'new'); COMMIT";
+    assert_eq!(wait(next, next, more).await, [row(5)]);
+
+    // By key, by range and by join are the same row.
+    let key = "SELECT id FROM work WHERE id = 10 FOR UPDATE";
+    let joined = "SELECT w.id, w.state FROM work w JOIN queues q ON q.id = w.queue
+                  WHERE q.id = 1 ORDER BY w.id FOR SHARE";
+    assert_eq!(wait(key, joined, "COMMIT").await, [row(10), row(11)]);
+    let queue = "SELECT id FROM queues WHERE open FOR UPDATE";
+    assert_eq!(wait(queue, joined, "COMMIT").await, [row(10), row(11)]);
+    let range = "SELECT id, state FROM work WHERE id BETWEEN 10 AND 11 FOR NO KEY UPDATE";
+    assert_eq!(wait(joined, range, "COMMIT").await, [row(10), row(11)]);
+}
+
+#[tokio::test]
+async fn what_a_lock_is_not_about_is_free() {
+    let rows = "CREATE TABLE queues (id bigint PRIMARY KEY, open boolean);
+                CREATE TABLE work (id bigint PRIMARY KEY, queue bigint, state text);
+                INSERT INTO queues VALUES (1, true), (2, true);
+                INSERT INTO work VALUES (10, 1, 'new'), (11, 1, 'new'), (20, 2, 'new')";
+    let [mut one, mut other] = sessions(&[rows]).await;
+    let locked = "BEGIN; SELECT w.id FROM work w JOIN queues q ON q.id = w.queue
+                  WHERE w.id < 20 ORDER BY w.id LIMIT 1 FOR UPDATE OF w";
+    run(&mut one, locked).await.unwrap();
+    for (free, count) in [
+        ("SELECT id FROM queues FOR UPDATE NOWAIT", 2),
+        ("SELECT id FROM work WHERE id > 10 FOR UPDATE NOWAIT", 2),
+        ("SELECT id FROM work WHERE id > 10 FOR UPDATE", 2),
+        // Outside of a transaction nothing is held, so nobody is waited for.
+        ("SELECT id FROM work FOR UPDATE", 3),
+    ] {
+        let found = run(&mut other, free).await.unwrap();
+        assert_eq!(found.len(), count, "{free}");
+    }
+    let held = "SELECT id FROM work FOR UPDATE NOWAIT";
+    assert_eq!(sqlstate(run(&mut other, held).await), "55P03");
+    run(&mut other, "SET lock_timeout = '1ms'; BEGIN")
+        .await
+        .unwrap();
+    let range = "SELECT id FROM work WHERE state = 'new' FOR UPDATE";
+    assert_eq!(sqlstate(run(&mut other, range).await), "55P03");
+    run(&mut other, "ROLLBACK").await.unwrap();
 }

@@ -338,6 +338,10 @@ impl Executor {
                 let work = plan.run(self, transaction, prepared, (parameters, fast));
                 Box::pin(work).await
             }
+            Plan::Wait(plan) => {
+                Box::pin(plan.claim(self, transaction, parameters)).await?;
+                Box::pin(self.run(transaction, &plan.bare, parameters, fast)).await
+            }
             Plan::Skip(plan) => {
                 let planned = prepared.query().ok_or_else(|| Error::Internal {
                     what: "a query was not planned".to_owned(),
@@ -388,6 +392,9 @@ impl Executor {
         parameters: &[Value],
         fast: bool,
     ) -> Result<AnswerRows> {
+        if let Plan::Wait(plan) = prepared.plan() {
+            return Box::pin(self.select(reader, &plan.bare, parameters, fast)).await;
+        }
         let parameters = &*prepared.taken(parameters);
         if fast && let Some(rows) = self.read_by_key(&reader, prepared, parameters)? {
             return Ok(rows);

@@ -216,6 +216,15 @@ impl Executor {
         })
     }
 
+    /// What is run once rows are claimed.
+    async fn explain_bare(&self, asked: &Asked<'_>, bare: &Prepared, fast: bool) -> Result<Node> {
+        let asked = Asked {
+            explained: bare,
+            ..*asked
+        };
+        Box::pin(self.explain_plan(&asked, fast)).await
+    }
+
     async fn explain_plan(&self, asked: &Asked<'_>, fast: bool) -> Result<Node> {
         let (reader, given) = (asked.reader, self.given(asked.parameters));
         match asked.explained.plan() {
@@ -251,13 +260,8 @@ impl Executor {
                 let read = shown(tree.as_ref(), asked.all);
                 writes::change(plan, reader, &found, read)
             }
-            Plan::Nested(plan) => {
-                let asked = Asked {
-                    explained: &plan.bare,
-                    ..*asked
-                };
-                Box::pin(self.explain_plan(&asked, fast)).await
-            }
+            Plan::Nested(plan) => self.explain_bare(asked, &plan.bare, fast).await,
+            Plan::Wait(plan) => self.explain_bare(asked, &plan.bare, fast).await,
             Plan::Count(_) | Plan::Skip(_) | Plan::Explain(_) | Plan::Plain => {
                 let tree = self.explain_query(asked, None).await?;
                 Ok(shown(tree.as_ref(), asked.all))

@@ -3,7 +3,7 @@
 //! ```text
 //!   WHERE key = … FOR UPDATE            waits for whoever is changing the row
 //!   WHERE key = … FOR UPDATE NOWAIT     an error if somebody is
-//!   any other query FOR UPDATE          a read; who changed what it saw is found out at COMMIT
+//!   any other query FOR UPDATE          its rows are looked for, claimed, and then read: `waiting`
 //!   … FOR UPDATE NOWAIT, SKIP LOCKED    rows that nobody else claims: `skipping`
 //!   … IN (… FOR UPDATE SKIP LOCKED)     the same inside of a statement: `nested`, `fill`
 //!   … (… = outer.id … SKIP LOCKED)      for each row around it: `correlated`
@@ -17,11 +17,13 @@ mod fill;
 mod nested;
 mod skipping;
 mod sources;
+mod waiting;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use keys::Type;
+use syntax::Kind;
 use syntax::ast::{self, Visit, Visitor};
 use txn::Transaction;
 
@@ -31,6 +33,7 @@ use crate::{Catalog, Error, Result};
 
 pub(crate) use nested::NestedPlan;
 pub(crate) use skipping::SkipPlan;
+pub(crate) use waiting::WaitPlan;
 
 /// A read by key that claims its row.
 #[derive(Debug)]
@@ -54,9 +57,8 @@ impl LockPlan {
         let mut plain = syntax::deep(|| query.clone());
         plain.locks.clear();
         let read = ReadPlan::new(catalog, &plain, hints)?;
-        // Who does not wait has to know of every row.
         let one = |read: &ReadPlan| read.path.filter.is_point() && read.path.index.is_none();
-        let read = read.filter(|(read, _)| waits || one(read));
+        let read = read.filter(|(read, _)| one(read));
         Ok(read.map(|(read, kinds)| {
             let read = Arc::new(read);
             (Self { read, waits }, kinds)
@@ -94,6 +96,23 @@ pub(crate) fn refuse_skipping(query: &ast::Query) -> Result<()> {
 /// Whether a query does not wait for rows that others claim.
 fn skips(query: &ast::Query) -> bool {
     query.locks.iter().any(|lock| lock.nonblock.is_some())
+}
+
+/// Whether a query claims rows and waits for them.
+fn waits(query: &ast::Query) -> bool {
+    !query.locks.is_empty() && !skips(query)
+}
+
+/// Whether any query of a statement is of some kind.
+fn mentions(kind: &Kind, sought: fn(&ast::Query) -> bool) -> bool {
+    let flow = syntax::deep(|| match kind {
+        Kind::Query(query) => query.query.visit(&mut Stops(sought)),
+        Kind::Insert(insert) => insert.source.visit(&mut Stops(sought)),
+        Kind::Update(update) => update.visit(&mut Stops(sought)),
+        Kind::Delete(delete) => delete.visit(&mut Stops(sought)),
+        _ => ControlFlow::Continue(()),
+    });
+    flow.is_break()
 }
 
 /// Whether a query passes over rows that others claim.

@@ -3,6 +3,7 @@
 //! ```text
 //!   statement ─► a read by key?  ─► ReadPlan                      DataFusion is never asked
 //!                … FOR UPDATE    ─► LockPlan                      nor here
+//!                any FOR UPDATE  ─► WaitPlan                      claims rows, then goes on as without it
 //!                nextval(…)      ─► CountPlan                     nor here
 //!                INSERT …        ─► InsertPlan ┐ rows by ours, or
 //!                UPDATE, DELETE  ─► ChangePlan ┘ by a query
@@ -26,7 +27,7 @@ pub(crate) use blanks::without_in as without_blanks;
 
 use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
-use crate::locking::{LockPlan, NestedPlan, SkipPlan, refuse_skipping};
+use crate::locking::{LockPlan, NestedPlan, SkipPlan, WaitPlan, refuse_skipping};
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn, Wanted};
 use crate::statements::Tally;
@@ -68,6 +69,8 @@ pub(crate) enum Plan {
     Skip(Box<SkipPlan>),
     /// The same in a part of the statement.
     Nested(Box<NestedPlan>),
+    /// Rows that are claimed before they are read.
+    Wait(Box<WaitPlan>),
     Insert(Box<InsertPlan>),
     Change(Box<ChangePlan>),
     /// Shown, or run and shown.
@@ -92,6 +95,7 @@ impl Plan {
             Self::Change(plan) => plan.path.as_ref(),
             Self::Explain(explained) => return explained.lists().to_vec(),
             Self::Nested(plan) => return plan.bare.lists().to_vec(),
+            Self::Wait(plan) => return plan.bare.lists().to_vec(),
             Self::Insert(_) | Self::Count(_) | Self::Skip(_) | Self::Plain => None,
         };
         path.map_or(Vec::new(), |path| path.filter.listed().collect())
@@ -262,13 +266,8 @@ impl Executor {
     ) -> Result<Prepared> {
         let generation = self.catalog().generation();
         let statement = blanks::without(self.catalog(), statement);
-        let nested = NestedPlan::new(self, &statement, &reader, hints).await?;
-        let drafted = match nested {
-            Some(nested) => Drafted {
-                parameters: nested.parameters(),
-                columns: nested.bare.columns().cloned(),
-                plan: Plan::Nested(Box::new(nested)),
-            },
+        let drafted = match self.draft_locking(&statement, &reader, hints).await? {
+            Some(drafted) => drafted,
             None => self.draft(&statement, &reader, hints).await?,
         };
         let (plan, mut parameters, mut columns) =
@@ -318,6 +317,28 @@ impl Executor {
             silent: false,
             tally: None,
         })
+    }
+
+    /// How a statement is run that claims rows before anything else is done.
+    async fn draft_locking(
+        &self,
+        statement: &Statement,
+        reader: &Reader,
+        hints: &[Option<Type>],
+    ) -> Result<Option<Drafted>> {
+        if let Some(nested) = NestedPlan::new(self, statement, reader, hints).await? {
+            return Ok(Some(Drafted {
+                parameters: nested.parameters(),
+                columns: nested.bare.columns().cloned(),
+                plan: Plan::Nested(Box::new(nested)),
+            }));
+        }
+        let waiting = WaitPlan::new(self, statement, reader, hints).await?;
+        Ok(waiting.map(|waiting| Drafted {
+            parameters: waiting.bare.hints(),
+            columns: waiting.bare.columns().cloned(),
+            plan: Plan::Wait(Box::new(waiting)),
+        }))
     }
 
     /// How a statement is run, as far as it takes no query.

@@ -136,6 +136,7 @@ impl Prepared {
         let by_path = |path: &crate::fast::Path| path.filter.bound() == 0;
         match self.plan() {
             Plan::Read(plan) => plan.limit.is_none() && by_path(&plan.path),
+            Plan::Wait(plan) => plan.bare.may_read_all(),
             Plan::Lock(_) | Plan::Skip(_) | Plan::Nested(_) | Plan::Count(_) | Plan::Explain(_) => {
                 false
             }

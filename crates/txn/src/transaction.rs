@@ -122,6 +122,18 @@ impl Transaction {
         View::renew(&mut self.view)
     }
 
+    /// Moves the snapshot forward to see all that is committed, as if it had begun now. An
+    /// [`Error::Conflict`] means that something that was read has changed meanwhile.
+    pub fn renew(&mut self) -> Result<()> {
+        View::renew(&mut self.view)
+    }
+
+    /// Reads what this transaction would if it were renewed now, without that counting as read.
+    pub fn glance(&self) -> Reader {
+        let view = self.view.store().view();
+        Reader::new(view, Arc::clone(self.writes.tables()))
+    }
+
     /// Lets claims wait no longer than this.
     pub fn set_patience(&mut self, patience: Option<Patience>) {
         self.patience = patience;

@@ -14,13 +14,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use keys::{Type, Value};
-use syntax::ast::{self, Visit as _};
+use syntax::ast;
 use syntax::{Kind, Statement};
 use txn::{Reader, Transaction};
 
 use super::correlated::{self, Frame, Outer, separated};
 use super::fill::{Fill, Group, Taken};
-use super::{SkipPlan, Stops, skips};
+use super::{SkipPlan, mentions, skips};
 use crate::execute::{Answer, AnswerRows};
 use crate::query::{PlannedQuery, Wanted};
 use crate::{Error, Executor, Prepared, Result};
@@ -53,7 +53,7 @@ impl NestedPlan {
         reader: &Reader,
         hints: &[Option<Type>],
     ) -> Result<Option<Self>> {
-        if !mentions(&statement.kind) {
+        if !mentions(&statement.kind, skips) {
             return Ok(None);
         }
         let mut finds = Finds::new(&statement.kind);
@@ -265,18 +265,6 @@ async fn planned(
         shown: false,
     };
     executor.plan(reader, wanted).await
-}
-
-/// Whether any query of a statement skips rows.
-fn mentions(kind: &Kind) -> bool {
-    let flow = syntax::deep(|| match kind {
-        Kind::Query(query) => query.query.visit(&mut Stops(skips)),
-        Kind::Insert(insert) => insert.source.visit(&mut Stops(skips)),
-        Kind::Update(update) => update.visit(&mut Stops(skips)),
-        Kind::Delete(delete) => delete.visit(&mut Stops(skips)),
-        _ => ControlFlow::Continue(()),
-    });
-    flow.is_break()
 }
 
 /// Finds the queries inside of a statement that skip rows, with what stands around each, and lets them

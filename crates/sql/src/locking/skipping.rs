@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use keys::{Type, Value};
 use syntax::ast;
-use txn::{Reader, Transaction};
+use txn::{Bytes, Reader, Transaction};
 
 use super::sources::{Manner, Source, sources};
 use crate::execute::AnswerRows;
@@ -53,9 +53,18 @@ impl SkipPlan {
         query: &ast::Query,
         hints: &[Option<Type>],
     ) -> Result<Option<(Self, Vec<Option<Type>>)>> {
-        if query.locks.iter().all(|lock| lock.nonblock.is_none()) {
-            return Ok(None);
+        match super::skips(query) {
+            true => Self::keyed(catalog, query, hints).map(Some),
+            false => Ok(None),
         }
+    }
+
+    /// A query with locks of any kind as such a plan.
+    pub(super) fn keyed(
+        catalog: &Catalog,
+        query: &ast::Query,
+        hints: &[Option<Type>],
+    ) -> Result<(Self, Vec<Option<Type>>)> {
         let mut sources = sources(catalog, query)?;
         let skips = |one: &Source| one.manner == Some(Manner::Skip);
         if sources.iter().any(|one| skips(one) && !one.has_key()) {
@@ -87,7 +96,7 @@ impl SkipPlan {
             limit,
             offset,
         };
-        Ok(Some((plan, scope.parameters)))
+        Ok((plan, scope.parameters))
     }
 
     /// What DataFusion is asked.
@@ -98,9 +107,31 @@ impl SkipPlan {
     /// The columns that were asked for.
     pub(crate) fn columns(&self, planned: &PlannedQuery) -> Arc<[ResultColumn]> {
         let all = planned.columns();
-        let keys = self.sources.iter().map(key_length).sum::<usize>();
-        let asked = all.len().saturating_sub(keys);
-        all.iter().take(asked).cloned().collect()
+        all.iter().take(self.asked(all.len())).cloned().collect()
+    }
+
+    /// How many of these columns were asked for.
+    fn asked(&self, all: usize) -> usize {
+        all.saturating_sub(self.sources.iter().map(key_length).sum::<usize>())
+    }
+
+    /// Whether it claims anything.
+    pub(super) fn claims(&self) -> bool {
+        self.sources.iter().any(|one| one.manner.is_some())
+    }
+
+    /// The tables and keys of what one row of the query comes from.
+    pub(super) fn keys(&self, mut row: Vec<Value>) -> Result<Vec<(&Source, Bytes)>> {
+        let mut values = row.split_off(self.asked(row.len())).into_iter();
+        let mut keys = Vec::with_capacity(self.sources.len());
+        for source in &self.sources {
+            let values: Vec<Value> = values.by_ref().take(key_length(source)).collect();
+            // Of others an outer join found no row.
+            if !source.nullable || !values.iter().all(Value::is_null) {
+                keys.push((source, source.table.schema().encode_key(&values)?));
+            }
+        }
+        Ok(keys)
     }
 
     /// Takes the rows.
@@ -173,23 +204,15 @@ impl SkipPlan {
         Ok(taken)
     }
 
-    /// Claims the rows with these keys. Whether they are ours, and what they were when they were looked
-    /// at.
+    /// Claims what a row comes from. Whether that is ours, and what it was when it was looked at.
     async fn claim(
         &self,
         transaction: &mut Transaction,
         looking: Option<&Reader>,
-        mut values: Vec<Value>,
+        row: Vec<Value>,
     ) -> Result<bool> {
-        for source in &self.sources {
-            let rest = values.split_off(key_length(source).min(values.len()));
-            let values = std::mem::replace(&mut values, rest);
-            // An outer join found no row of it.
-            if source.nullable && values.iter().all(Value::is_null) {
-                continue;
-            }
-            let (id, schema) = (source.table.id(), source.table.schema());
-            let key = schema.encode_key(&values)?;
+        for (source, key) in self.keys(row)? {
+            let id = source.table.id();
             let claimed = match source.manner {
                 Some(Manner::Wait) => transaction.claim(id, &key).await,
                 Some(Manner::Refuse | Manner::Skip) => transaction.try_claim(id, &key),

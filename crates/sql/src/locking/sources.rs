@@ -59,6 +59,7 @@ pub(super) fn sources(catalog: &Catalog, query: &ast::Query) -> Result<Vec<Sourc
         named: with.map(|one| tree_name(&one.alias.name)).collect(),
         sources: Vec::new(),
         inside: false,
+        others: HashSet::new(),
         unknown: None,
     };
     for joined in &select.from {
@@ -108,6 +109,8 @@ struct From<'c> {
     sources: Vec<Source>,
     /// Whether there are queries in it.
     inside: bool,
+    /// The names of what has no rows that can be claimed.
+    others: HashSet<String>,
     /// What is wrong with a table that is none of the catalog's: those of collections and of the system
     /// have no rows that can be claimed.
     unknown: Option<Error>,
@@ -145,21 +148,24 @@ impl From<'_> {
                 ..
             } => {
                 let path = tree_table_name(name)?;
-                if name.0.len() == 1 && self.named.contains(&path) {
-                    return Ok(());
-                }
                 let last = name.0.last().and_then(|part| part.as_ident());
                 let own = last.map(tree_name).unwrap_or_default();
+                let qualifier = alias.as_ref().map_or(own, |one| tree_name(&one.name));
+                if name.0.len() == 1 && self.named.contains(&path) {
+                    self.others.insert(qualifier);
+                    return Ok(());
+                }
                 let table = match self.catalog.get(&path) {
                     Ok(table) => table,
                     Err(error) => {
                         self.unknown.get_or_insert(error);
+                        self.others.insert(qualifier);
                         return Ok(());
                     }
                 };
                 self.sources.push(Source {
                     table,
-                    qualifier: alias.as_ref().map_or(own, |one| tree_name(&one.name)),
+                    qualifier,
                     manner: None,
                     nullable,
                 });
@@ -168,8 +174,10 @@ impl From<'_> {
             ast::TableFactor::NestedJoin {
                 table_with_joins, ..
             } => self.add_joined(table_with_joins, nullable),
-            ast::TableFactor::Derived { .. } => {
+            ast::TableFactor::Derived { alias, .. } => {
                 self.inside = true;
+                let name = alias.as_ref().map(|one| tree_name(&one.name));
+                self.others.extend(name);
                 Ok(())
             }
             _ => Ok(()),
@@ -184,7 +192,7 @@ impl From<'_> {
             None => Manner::Wait,
         };
         let Some(name) = &lock.of else {
-            if self.inside {
+            if self.inside && manner != Manner::Wait {
                 return Err(refused(
                     "FOR UPDATE over a query in FROM: write it inside of that query, or name the \
                      tables with FOR UPDATE OF"
@@ -203,6 +211,7 @@ impl From<'_> {
         let found = self.sources.iter_mut().find(|one| one.qualifier == name);
         match found {
             Some(source) => source.manner = Some(manner),
+            None if manner == Manner::Wait && self.others.contains(&name) => {}
             None => {
                 return Err(Error::NoSuchTable {
                     name,
