@@ -9,7 +9,8 @@
 //! ```
 //!
 //! What the query speaks of has to be named with its table, as `q.id` is. Rows are taken for all rows
-//! around it that the rest of the WHERE clause leaves, before any LIMIT of those.
+//! around it that the rest of the WHERE clause leaves, so none of those may be dropped by a LIMIT: that is
+//! refused, because what was taken for them would stay claimed for nothing.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -22,11 +23,13 @@ use crate::named::build;
 use crate::names::tree_name;
 
 /// What stands around a query.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Frame {
     with: Option<ast::With>,
     from: Vec<ast::TableWithJoins>,
     selection: Option<ast::Expr>,
+    /// Whether some of its rows may be left out at the end.
+    pub(super) limited: bool,
 }
 
 /// What a query speaks of that is around it.
@@ -40,7 +43,7 @@ pub(super) struct Outer {
 
 impl Frame {
     /// What stands around the queries inside of an UPDATE or DELETE.
-    pub(super) fn of_statement(kind: &Kind) -> Option<Self> {
+    pub(super) fn of_statement(kind: &Kind) -> Self {
         let (target, others, selection) = match kind {
             Kind::Update(update) => {
                 let others = match &update.from {
@@ -58,25 +61,31 @@ impl Frame {
                 let others = delete.using.clone().unwrap_or_default();
                 (from.clone(), others, &delete.selection)
             }
-            _ => return None,
+            _ => return Self::default(),
         };
-        Some(Self {
+        Self {
             with: None,
             from: target.into_iter().chain(others).collect(),
             selection: selection.clone(),
-        })
+            limited: false,
+        }
     }
 
     /// What stands around the queries inside of a query.
-    pub(super) fn of_query(query: &ast::Query) -> Option<Self> {
-        let ast::SetExpr::Select(select) = query.body.as_ref() else {
-            return None;
-        };
-        Some(Self {
-            with: query.with.clone(),
-            from: select.from.clone(),
-            selection: select.selection.clone(),
-        })
+    pub(super) fn of_query(query: &ast::Query) -> Self {
+        let limited = query.limit_clause.is_some() || query.fetch.is_some();
+        match query.body.as_ref() {
+            ast::SetExpr::Select(select) => Self {
+                with: query.with.clone(),
+                from: select.from.clone(),
+                selection: select.selection.clone(),
+                limited,
+            },
+            _ => Self {
+                limited,
+                ..Self::default()
+            },
+        }
     }
 
     /// `SELECT DISTINCT columns` of it, without what takes rows.
@@ -135,10 +144,9 @@ pub(super) fn outer_name(number: usize) -> String {
 /// those columns; `None` if it speaks of nothing around it.
 pub(super) fn separated(
     query: &ast::Query,
-    frame: Option<&Frame>,
+    frame: &Frame,
     parameters: usize,
 ) -> Option<(ast::Query, Outer)> {
-    let frame = frame?;
     let mut own = Speaks::default();
     let _ = query.visit(&mut own);
     let mut around = Speaks::default();

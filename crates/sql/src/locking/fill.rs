@@ -23,27 +23,41 @@ use crate::{Error, Fault, Result};
 /// Values around a query, and the rows that it took for them.
 pub(super) type Group = (Vec<Value>, Vec<Vec<Value>>);
 
-/// What a query took.
+/// What a query took: one group if it speaks of nothing around it.
+#[derive(Clone)]
 pub(super) struct Taken {
     pub(super) query: ast::Query,
     pub(super) columns: Arc<[ResultColumn]>,
     /// What it speaks of around it.
-    pub(super) outer: Option<Vec<(ast::Expr, Type)>>,
+    pub(super) outer: Vec<(ast::Expr, Type)>,
     pub(super) groups: Vec<Group>,
 }
 
-/// Groups with rows in them, what the query speaks of around it, and the type of its first column.
-type Grouped = (Vec<Group>, Vec<(ast::Expr, Type)>, Type);
-
 impl Taken {
-    fn rows(&self) -> impl Iterator<Item = &Vec<Value>> {
-        self.groups.iter().flat_map(|(_, rows)| rows)
+    /// The place of a column.
+    fn named(&self, name: &ast::Ident) -> Option<usize> {
+        let name = tree_name(name);
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    fn kind(&self, column: usize) -> Type {
+        self.columns.get(column).map_or(Type::Utf8, |one| one.kind)
+    }
+
+    /// Groups with rows in them, and of those one column.
+    fn column(&self, column: usize) -> Vec<(&[Value], Vec<Value>)> {
+        let groups = self.groups.iter().filter(|(_, rows)| !rows.is_empty());
+        let groups = groups.map(|(values, rows)| {
+            let cells = rows.iter().filter_map(|row| row.get(column).cloned());
+            (values.as_slice(), cells.collect())
+        });
+        groups.collect()
     }
 }
 
 /// Puts what was taken in the place of the queries that took it.
 pub(super) struct Fill {
-    taken: Vec<Taken>,
+    taken: Vec<Arc<Taken>>,
     /// The values of all parameters; those of the rows come last.
     values: Vec<Value>,
     kinds: Vec<Option<Type>>,
@@ -53,7 +67,7 @@ pub(super) struct Fill {
 impl Fill {
     pub(super) fn new(taken: Vec<Taken>, values: &[Value], kinds: Vec<Option<Type>>) -> Self {
         Self {
-            taken,
+            taken: taken.into_iter().map(Arc::new).collect(),
             values: values.to_vec(),
             kinds,
             failed: None,
@@ -68,118 +82,107 @@ impl Fill {
         }
     }
 
-    /// What a query took that stands for itself.
-    fn taken(&self, query: &ast::Query) -> Option<usize> {
-        let taken = self.find(query)?;
-        let plain = self.taken.get(taken)?.outer.is_none();
-        plain.then_some(taken)
+    fn find(&self, query: &ast::Query) -> Option<Arc<Taken>> {
+        self.taken.iter().find(|one| one.query == *query).cloned()
     }
 
-    fn find(&self, query: &ast::Query) -> Option<usize> {
-        self.taken.iter().position(|one| one.query == *query)
-    }
-
-    /// What a query took that speaks of what is around it.
-    fn grouped(&self, query: &ast::Query) -> Option<Grouped> {
-        let one = self.taken.get(self.find(query)?)?;
-        let kind = one.columns.first().map_or(Type::Utf8, |one| one.kind);
-        let mut groups = one.groups.clone();
-        groups.retain(|(_, rows)| !rows.is_empty());
-        Some((groups, one.outer.clone()?, kind))
-    }
-
-    /// Whether the row around a query has these values.
-    fn matched(&mut self, outer: &[(ast::Expr, Type)], values: Vec<Value>) -> ast::Expr {
-        let each = outer.iter().zip(values).map(|((column, kind), value)| {
-            let value = self.parameter(value, *kind);
+    /// Whether the row around a query has these values; nothing if it does not speak of that.
+    fn matched(&mut self, taken: &Taken, values: &[Value]) -> Option<ast::Expr> {
+        let outer = taken.outer.iter().zip(values);
+        let each = outer.map(|((column, kind), value)| {
+            let value = self.parameter(value.clone(), *kind);
             binary(column.clone(), ast::BinaryOperator::Eq, value)
         });
         let each: Vec<_> = each.collect();
-        any_or_all(each, ast::BinaryOperator::And, true)
+        chained(each, ast::BinaryOperator::And)
     }
 
-    /// Whether a value is among what was taken for the row around the query, or anything at all was.
-    fn among(&mut self, sought: Option<&ast::Expr>, query: &ast::Query) -> Option<ast::Expr> {
-        let (groups, outer, kind) = self.grouped(query)?;
-        let mut each = Vec::with_capacity(groups.len());
-        for (values, rows) in groups {
-            let matched = self.matched(&outer, values);
-            each.push(match sought {
-                None => matched,
-                Some(sought) => {
-                    let firsts = rows.into_iter().filter_map(|row| row.into_iter().next());
-                    let firsts: Vec<Value> = firsts.collect();
-                    let list = firsts.into_iter();
-                    let list = list.map(|value| self.parameter(value, kind)).collect();
-                    let among = ast::Expr::InList {
-                        expr: Box::new(sought.clone()),
-                        list,
-                        negated: false,
-                    };
-                    binary(matched, ast::BinaryOperator::And, among)
-                }
-            });
+    /// `sought IN (…)` with one column of what was taken for the row around the query.
+    fn among(&mut self, sought: &ast::Expr, taken: &Taken, column: usize) -> ast::Expr {
+        let mut each = Vec::new();
+        for (values, cells) in taken.column(column) {
+            let matched = self.matched(taken, values);
+            let kind = taken.kind(column);
+            let list = cells.into_iter().map(|cell| self.parameter(cell, kind));
+            let among = ast::Expr::InList {
+                expr: Box::new(sought.clone()),
+                list: list.collect(),
+                negated: false,
+            };
+            let both = matched.into_iter().chain([among]).collect();
+            each.extend(chained(both, ast::BinaryOperator::And));
         }
-        Some(any_or_all(each, ast::BinaryOperator::Or, false))
+        chained(each, ast::BinaryOperator::Or).unwrap_or_else(|| boolean(false))
+    }
+
+    /// Whether anything was taken for the row around the query.
+    fn exists(&mut self, taken: &Taken) -> ast::Expr {
+        let groups = taken.column(0).into_iter();
+        let each = groups.map(|(values, _)| {
+            let matched = self.matched(taken, values);
+            matched.unwrap_or_else(|| boolean(true))
+        });
+        let each = each.collect();
+        chained(each, ast::BinaryOperator::Or).unwrap_or_else(|| boolean(false))
     }
 
     /// The one value that was taken for the row around a query.
-    fn chosen(&mut self, query: &ast::Query) -> Option<ast::Expr> {
-        let (groups, outer, kind) = self.grouped(query)?;
-        if groups.iter().any(|(_, rows)| rows.len() > 1) {
-            self.failed = Some(Error::Refused {
-                fault: Fault::Cardinality,
-                what: "a query that stands for a value took more than one row: add LIMIT 1"
-                    .to_owned(),
-            });
-        }
+    fn chosen(&mut self, taken: &Taken, column: usize) -> ast::Expr {
+        let kind = taken.kind(column);
         let null = build::cast(build::value(ast::Value::Null), kind);
-        let mut conditions = Vec::with_capacity(groups.len());
-        for (values, rows) in groups {
-            let condition = self.matched(&outer, values);
-            let value = rows.into_iter().flatten().next().unwrap_or(Value::Null);
-            let result = self.parameter(value, kind);
+        let mut conditions = Vec::new();
+        for (values, mut cells) in taken.column(column) {
+            if cells.len() > 1 {
+                self.failed = Some(Error::Refused {
+                    fault: Fault::Cardinality,
+                    what: "a query that stands for a value took more than one row: add LIMIT 1"
+                        .to_owned(),
+                });
+            }
+            let condition = self.matched(taken, values);
+            let result = self.parameter(cells.pop().unwrap_or(Value::Null), kind);
+            let Some(condition) = condition else {
+                return result;
+            };
             conditions.push(ast::CaseWhen { condition, result });
         }
         if conditions.is_empty() {
-            return Some(null);
+            return null;
         }
-        Some(ast::Expr::Case {
+        ast::Expr::Case {
             case_token: ast::helpers::attached_token::AttachedToken::empty(),
             end_token: ast::helpers::attached_token::AttachedToken::empty(),
             operand: None,
             conditions,
             else_result: Some(Box::new(null)),
-        })
+        }
     }
 
     /// The rows that were taken for the row around a query, as a query.
-    fn lateral(&mut self, query: &ast::Query) -> Option<ast::Query> {
-        let (groups, outer, _) = self.grouped(query)?;
-        let columns = Arc::clone(&self.taken.get(self.find(query)?)?.columns);
-        let own = columns.iter().map(|one| (one.name.clone(), one.kind));
-        let around = outer.iter().enumerate();
+    fn rows(&mut self, taken: &Taken) -> Option<ast::Query> {
+        let own = taken.columns.iter().map(|one| (one.name.clone(), one.kind));
+        let around = taken.outer.iter().enumerate();
         let around = around.map(|(number, (_, kind))| (outer_name(number), *kind));
-        let all: Vec<(String, Type)> = own.chain(around).collect();
-        let rows = groups.into_iter().flat_map(|(values, rows)| {
-            let rows = rows.into_iter();
-            rows.map(move |row| row.into_iter().chain(values.clone()).collect::<Vec<_>>())
+        let columns: Vec<(String, Type)> = own.chain(around).collect();
+        let rows = taken.groups.iter().flat_map(|(values, rows)| {
+            let rows = rows.iter();
+            rows.map(move |row| row.iter().chain(values).cloned().collect())
         });
-        let table = self.values(rows.collect(), &all, None);
+        let table = self.table(rows.collect(), &columns);
         let mut whole = every_row(table)?;
-        let ast::SetExpr::Select(select) = whole.body.as_mut() else {
-            return None;
-        };
-        let items = columns.iter().map(|column| {
-            ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(build::quoted(&column.name)))
-        });
-        select.projection = items.collect();
-        let same = outer.into_iter().enumerate().map(|(number, (column, _))| {
+        let same = taken.outer.iter().enumerate();
+        let same = same.map(|(number, (column, _))| {
             let name = ast::Expr::Identifier(build::quoted(&outer_name(number)));
-            binary(name, ast::BinaryOperator::Eq, column)
+            binary(name, ast::BinaryOperator::Eq, column.clone())
         });
-        let same = same.collect();
-        select.selection = Some(any_or_all(same, ast::BinaryOperator::And, true));
+        let same = chained(same.collect(), ast::BinaryOperator::And);
+        if let (ast::SetExpr::Select(select), Some(same)) = (whole.body.as_mut(), same) {
+            let items = taken.columns.iter().map(|column| {
+                ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(build::quoted(&column.name)))
+            });
+            select.projection = items.collect();
+            select.selection = Some(same);
+        }
         Some(whole)
     }
 
@@ -193,46 +196,8 @@ impl Fill {
         build::placeholder(self.values.len())
     }
 
-    /// `expr IN (…)` with the values of one column of what was taken.
-    fn in_list(&mut self, expr: ast::Expr, taken: usize, column: usize) -> ast::Expr {
-        let values = self.column(taken, column);
-        if values.is_empty() {
-            return build::value(ast::Value::Boolean(false));
-        }
-        ast::Expr::InList {
-            expr: Box::new(expr),
-            list: values,
-            negated: false,
-        }
-    }
-
-    fn column(&mut self, taken: usize, column: usize) -> Vec<ast::Expr> {
-        let Some(one) = self.taken.get(taken) else {
-            return Vec::new();
-        };
-        let kind = one.columns.get(column).map_or(Type::Utf8, |one| one.kind);
-        let values = one.rows().filter_map(|row| row.get(column).cloned());
-        let values: Vec<Value> = values.collect();
-        let values = values.into_iter();
-        values.map(|value| self.parameter(value, kind)).collect()
-    }
-
-    /// The rows that a query took, as a table.
-    fn table(&mut self, taken: usize) -> Option<ast::TableFactor> {
-        let one = self.taken.get(taken)?;
-        let columns = one.columns.iter();
-        let columns: Vec<_> = columns.map(|one| (one.name.clone(), one.kind)).collect();
-        let rows = one.rows().cloned().collect();
-        Some(self.values(rows, &columns, None))
-    }
-
     /// Rows as a table with these columns.
-    fn values(
-        &mut self,
-        rows: Vec<Vec<Value>>,
-        columns: &[(String, Type)],
-        alias: Option<ast::TableAlias>,
-    ) -> ast::TableFactor {
+    fn table(&mut self, rows: Vec<Vec<Value>>, columns: &[(String, Type)]) -> ast::TableFactor {
         let mut shown = Vec::with_capacity(rows.len());
         for row in rows {
             let cells = row.into_iter().zip(columns).map(|(value, (_, kind))| {
@@ -246,7 +211,7 @@ impl Fill {
             (name.clone(), build::cast(null, *kind))
         });
         let names: Vec<_> = names.collect();
-        build::table_of(shown, &names, alias)
+        build::table_of(shown, &names, None)
     }
 
     /// Tells a statement that joins what was taken which of its own rows those are.
@@ -278,66 +243,25 @@ impl Fill {
             else {
                 continue;
             };
-            let Some(taken) = self.taken(subquery) else {
+            let Some(taken) = self.find(subquery) else {
                 continue;
             };
             for part in crate::scalar::conjuncts(&filter) {
-                if let Some((expr, column)) = self.joined(part, taken, alias) {
-                    let known = self.in_list(expr, taken, column);
-                    narrowed = ast::Expr::BinaryOp {
-                        left: Box::new(ast::Expr::Nested(Box::new(narrowed))),
-                        op: ast::BinaryOperator::And,
-                        right: Box::new(known),
-                    };
+                if let Some((expr, column)) = joined(part, &taken, alias) {
+                    let known = self.among(&expr, &taken, column);
+                    let nested = ast::Expr::Nested(Box::new(narrowed));
+                    narrowed = binary(nested, ast::BinaryOperator::And, known);
                 }
             }
         }
         *selection = Some(narrowed);
     }
 
-    /// What a condition compares a column of the taken rows with, and that column.
-    fn joined(
-        &self,
-        part: &ast::Expr,
-        taken: usize,
-        alias: &ast::TableAlias,
-    ) -> Option<(ast::Expr, usize)> {
-        let ast::Expr::BinaryOp {
-            left,
-            op: ast::BinaryOperator::Eq,
-            right,
-        } = part
-        else {
-            return None;
-        };
-        let column = |expr: &ast::Expr| match expr {
-            ast::Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [of, name] if tree_name(of) == tree_name(&alias.name) => self.named(taken, name),
-                _ => None,
-            },
-            _ => None,
-        };
-        if !alias.columns.is_empty() {
-            return None;
-        }
-        match (column(left), column(right)) {
-            (Some(at), None) => Some((right.as_ref().clone(), at)),
-            (None, Some(at)) => Some((left.as_ref().clone(), at)),
-            _ => None,
-        }
-    }
-
-    fn named(&self, taken: usize, name: &ast::Ident) -> Option<usize> {
-        let columns = &self.taken.get(taken)?.columns;
-        let name = tree_name(name);
-        columns.iter().position(|column| column.name == name)
-    }
-
-    /// The one column that a query gives of rows that were taken: `SELECT id FROM (taken) AS job`.
-    fn of_taken(&self, query: &ast::Query) -> Option<(usize, usize)> {
-        if let Some(taken) = self.taken(query) {
-            let one = self.taken.get(taken)?.columns.len() == 1;
-            return one.then_some((taken, 0));
+    /// What a query took of which it gives one column, as `SELECT id FROM (taken) AS job` does, and that
+    /// column.
+    fn of_taken(&self, query: &ast::Query) -> Option<(Arc<Taken>, usize)> {
+        if let Some(taken) = self.find(query) {
+            return (taken.columns.len() == 1).then_some((taken, 0));
         }
         let ast::SetExpr::Select(select) = query.body.as_ref() else {
             return None;
@@ -359,7 +283,7 @@ impl Fill {
         else {
             return None;
         };
-        let taken = self.taken(subquery)?;
+        let taken = self.find(subquery)?;
         let [ast::SelectItem::UnnamedExpr(expr)] = select.projection.as_slice() else {
             return None;
         };
@@ -369,7 +293,7 @@ impl Fill {
             _ => return None,
         };
         let plain = bare && from.joins.is_empty() && alias.columns.is_empty();
-        let column = self.named(taken, name).filter(|_| plain)?;
+        let column = taken.named(name).filter(|_| plain)?;
         Some((taken, column))
     }
 }
@@ -383,54 +307,64 @@ impl ast::VisitorMut for Fill {
                 expr: of,
                 subquery,
                 negated,
-            } => match self.of_taken(subquery) {
-                Some((taken, column)) if !*negated => {
-                    Some((self.in_list(of.as_ref().clone(), taken, column), false))
-                }
-                Some(_) => None,
-                None => self.among(Some(of), subquery).map(|one| (one, *negated)),
-            },
-            ast::Expr::Exists { subquery, negated } => {
-                self.among(None, subquery).map(|one| (one, *negated))
-            }
-            ast::Expr::Subquery(query) => match self.of_taken(query) {
-                Some((taken, column)) => {
-                    let few = self
-                        .taken
-                        .get(taken)
-                        .is_some_and(|one| one.rows().count() <= 1);
-                    few.then(|| {
-                        let value = self.column(taken, column).pop();
-                        let null = || build::value(ast::Value::Null);
-                        (value.unwrap_or_else(null), false)
-                    })
-                }
-                None => self.chosen(query).map(|one| (one, false)),
-            },
+            } => self
+                .of_taken(subquery)
+                .map(|(taken, column)| (self.among(of, &taken, column), *negated)),
+            ast::Expr::Exists { subquery, negated } => self
+                .find(subquery)
+                .map(|taken| (self.exists(&taken), *negated)),
+            ast::Expr::Subquery(query) => self
+                .of_taken(query)
+                .map(|(taken, column)| (self.chosen(&taken, column), false)),
             _ => None,
         };
         if let Some((filled, negated)) = filled {
-            let filled = Box::new(filled);
+            let nested = ast::Expr::Nested(Box::new(filled));
             *expr = match negated {
                 true => ast::Expr::UnaryOp {
                     op: ast::UnaryOperator::Not,
-                    expr: Box::new(ast::Expr::Nested(filled)),
+                    expr: Box::new(nested),
                 },
-                false => ast::Expr::Nested(filled),
+                false => nested,
             };
         }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
-        let whole = match self.taken(query) {
-            Some(taken) => self.table(taken).and_then(every_row),
-            None => self.lateral(query),
-        };
-        if let Some(whole) = whole {
-            *query = whole;
+        if let Some(taken) = self.find(query)
+            && let Some(rows) = self.rows(&taken)
+        {
+            *query = rows;
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// What a condition compares a column of the taken rows with, and that column.
+fn joined(part: &ast::Expr, taken: &Taken, alias: &ast::TableAlias) -> Option<(ast::Expr, usize)> {
+    let ast::Expr::BinaryOp {
+        left,
+        op: ast::BinaryOperator::Eq,
+        right,
+    } = part
+    else {
+        return None;
+    };
+    let column = |expr: &ast::Expr| match expr {
+        ast::Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [of, name] if tree_name(of) == tree_name(&alias.name) => taken.named(name),
+            _ => None,
+        },
+        _ => None,
+    };
+    if !alias.columns.is_empty() {
+        return None;
+    }
+    match (column(left), column(right)) {
+        (Some(at), None) => Some((right.as_ref().clone(), at)),
+        (None, Some(at)) => Some((left.as_ref().clone(), at)),
+        _ => None,
     }
 }
 
@@ -442,15 +376,20 @@ fn binary(left: ast::Expr, op: ast::BinaryOperator, right: ast::Expr) -> ast::Ex
     }
 }
 
-/// These conditions with AND or OR between them; what is true of none of them if there are none.
-fn any_or_all(each: Vec<ast::Expr>, op: ast::BinaryOperator, of_none: bool) -> ast::Expr {
+fn boolean(value: bool) -> ast::Expr {
+    build::value(ast::Value::Boolean(value))
+}
+
+/// These conditions with AND or OR between them, if there are any.
+fn chained(each: Vec<ast::Expr>, op: ast::BinaryOperator) -> Option<ast::Expr> {
+    let many = each.len() > 1;
     let chained = each
         .into_iter()
-        .reduce(|left, right| binary(left, op.clone(), right));
-    match chained {
-        Some(chained) => ast::Expr::Nested(Box::new(chained)),
-        None => build::value(ast::Value::Boolean(of_none)),
-    }
+        .reduce(|left, right| binary(left, op.clone(), right))?;
+    Some(match many {
+        true => ast::Expr::Nested(Box::new(chained)),
+        false => chained,
+    })
 }
 
 /// `SELECT * FROM table`.

@@ -23,7 +23,7 @@ use super::fill::{Fill, Group, Taken};
 use super::{SkipPlan, mentions, skips};
 use crate::execute::{Answer, AnswerRows};
 use crate::query::{PlannedQuery, Wanted};
-use crate::{Error, Executor, Prepared, Result};
+use crate::{Error, Executor, Fault, Prepared, Result};
 
 /// A statement with parts that take rows that nobody else has.
 #[derive(Debug)]
@@ -41,8 +41,10 @@ struct Part {
     planned: PlannedQuery,
     /// What it tells of the statement's parameters.
     kinds: Vec<Option<Type>>,
-    /// What it speaks of around it, and the query for that.
-    outer: Option<(Vec<ast::Expr>, PlannedQuery)>,
+    /// What it speaks of around it.
+    outer: Vec<(ast::Expr, Type)>,
+    /// The query for that, if it speaks of anything.
+    around: Option<PlannedQuery>,
 }
 
 impl NestedPlan {
@@ -61,14 +63,21 @@ impl NestedPlan {
         if finds.found.is_empty() {
             return Ok(None);
         }
-        let parameters = correlated::parameters(statement);
+        let (ground, parameters) = ((executor, reader), correlated::parameters(statement));
         let mut parts: Vec<Part> = Vec::new();
-        for (query, frame) in finds.found {
+        for Found {
+            query,
+            frame,
+            limited,
+        } in finds.found
+        {
             if parts.iter().all(|part| part.query != query)
-                && let Some((own, outer)) = separated(&query, frame.as_ref(), parameters)
+                && let Some(separated) = separated(&query, &frame, parameters)
             {
-                let ground = (executor, reader);
-                let part = Part::correlated(ground, (query, own), outer, (parameters, hints));
+                if limited {
+                    return Err(before_limit());
+                }
+                let part = Part::new(ground, query, Some(separated), (parameters, hints));
                 parts.push(Box::pin(part).await?);
             }
         }
@@ -83,9 +92,10 @@ impl NestedPlan {
         });
         let bare = Box::pin(executor.prepare(Arc::new(bare), reader.clone(), hints)).await?;
         let kinds: Vec<_> = bare.parameters().iter().copied().map(Some).collect();
-        for (query, _) in finds.found {
+        for Found { query, .. } in finds.found {
             if parts.iter().all(|part| part.query != query) {
-                parts.push(Part::plain(executor, reader, query, &kinds).await?);
+                let part = Part::new(ground, query, None, (kinds.len(), &kinds));
+                parts.push(Box::pin(part).await?);
             }
         }
         Ok(Some(Self { parts, bare }))
@@ -145,51 +155,46 @@ impl NestedPlan {
 }
 
 impl Part {
-    /// A query that stands for itself.
-    async fn plain(
-        executor: &Executor,
-        reader: &Reader,
-        query: ast::Query,
-        kinds: &[Option<Type>],
-    ) -> Result<Self> {
-        let (plan, _) = skipping(executor, &query, kinds)?;
-        let planned = planned(executor, reader, plan.query(), kinds).await?;
-        Ok(Self {
-            query,
-            plan,
-            planned,
-            kinds: Vec::new(),
-            outer: None,
-        })
-    }
-
-    /// One that speaks of what is around it; `own` is the query with parameters for that, which come
-    /// after `parameters` others.
-    async fn correlated(
+    /// What takes the rows of a query. If that speaks of what is around it, `separated` is the query with
+    /// parameters for that, which come after `parameters` others.
+    async fn new(
         (executor, reader): (&Executor, &Reader),
-        (query, own): (ast::Query, ast::Query),
-        outer: Outer,
+        query: ast::Query,
+        separated: Option<(ast::Query, Outer)>,
         (parameters, hints): (usize, &[Option<Type>]),
     ) -> Result<Self> {
-        let around = planned(executor, reader, &outer.query, hints).await?;
         let mut kinds = hints.to_vec();
         kinds.resize(parameters, None);
-        kinds.extend(around.columns().iter().map(|column| Some(column.kind)));
-        let (plan, mut told) = skipping(executor, &own, &kinds)?;
+        let (mut outer, mut around) = (Vec::new(), None);
+        let own = match separated {
+            None => query.clone(),
+            Some((own, speaks)) => {
+                let planned = planned(executor, reader, &speaks.query, hints).await?;
+                let types = planned.columns().iter().map(|column| column.kind);
+                outer.extend(speaks.columns.into_iter().zip(types));
+                around = Some(planned);
+                own
+            }
+        };
+        kinds.extend(outer.iter().map(|(_, kind)| Some(*kind)));
+        let plan = SkipPlan::new(executor.catalog(), &own, &kinds)?;
+        let (plan, mut told) = plan.ok_or_else(|| Error::Internal {
+            what: "a query that waits for nobody has no lock".to_owned(),
+        })?;
         let planned = planned(executor, reader, plan.query(), &kinds).await?;
         told.resize(parameters, None);
-        for (kind, other) in told.iter_mut().zip(planned.parameters()) {
-            *kind = kind.or(*other);
-        }
-        for (kind, other) in told.iter_mut().zip(around.parameters()) {
-            *kind = kind.or(*other);
+        for others in [Some(&planned), around.as_ref()].into_iter().flatten() {
+            for (kind, other) in told.iter_mut().zip(others.parameters()) {
+                *kind = kind.or(*other);
+            }
         }
         Ok(Self {
             query,
             plan,
             planned,
             kinds: told,
-            outer: Some((outer.columns, around)),
+            outer,
+            around,
         })
     }
 
@@ -200,22 +205,22 @@ impl Part {
         transaction: &mut Transaction,
         parameters: &[Value],
     ) -> Result<Vec<Group>> {
-        let Some((columns, around)) = &self.outer else {
-            let given = executor.given(parameters);
-            let rows = self.plan.take(executor, transaction, &self.planned, given);
-            return Ok(vec![(Vec::new(), rows.await?)]);
-        };
-        let mut answer = around
-            .run(transaction.reader(), executor.given(parameters))
-            .await?;
         let mut outer = Vec::new();
-        while let Some(more) = answer.next().await {
-            outer.extend(more?);
+        match &self.around {
+            None => outer.push(Vec::new()),
+            Some(around) => {
+                let given = executor.given(parameters);
+                let mut answer = around.run(transaction.reader(), given).await?;
+                while let Some(more) = answer.next().await {
+                    outer.extend(more?);
+                }
+            }
         }
-        drop(answer);
-        let before = self.planned.parameters().len();
         let mut given = parameters.to_vec();
-        given.resize(before.saturating_sub(columns.len()), Value::Null);
+        if self.around.is_some() {
+            let all = self.planned.parameters().len();
+            given.resize(all.saturating_sub(self.outer.len()), Value::Null);
+        }
         let mut groups = Vec::with_capacity(outer.len());
         for values in outer {
             let all: Vec<Value> = given.iter().chain(&values).cloned().collect();
@@ -228,29 +233,23 @@ impl Part {
 
     /// What it took.
     fn taken(&self, groups: Vec<Group>) -> Taken {
-        let outer = self.outer.as_ref();
         Taken {
             query: self.query.clone(),
             columns: self.plan.columns(&self.planned),
-            outer: outer.map(|(columns, around)| {
-                let kinds = around.columns().iter().map(|column| column.kind);
-                columns.iter().cloned().zip(kinds).collect()
-            }),
+            outer: self.outer.clone(),
             groups,
         }
     }
 }
 
-/// The plan of a query that takes rows, and what it tells of parameters.
-fn skipping(
-    executor: &Executor,
-    query: &ast::Query,
-    kinds: &[Option<Type>],
-) -> Result<(SkipPlan, Vec<Option<Type>>)> {
-    let plan = SkipPlan::new(executor.catalog(), query, kinds)?;
-    plan.ok_or_else(|| Error::Internal {
-        what: "a query that waits for nobody has no lock".to_owned(),
-    })
+/// Rows for each row around a query are taken before any of those are left out.
+fn before_limit() -> Error {
+    Error::Refused {
+        fault: Fault::Feature,
+        what: "SKIP LOCKED or NOWAIT for each row of a query with LIMIT or OFFSET: put those rows into a \
+               query of their own, as FROM (SELECT … LIMIT n) AS few"
+            .to_owned(),
+    }
 }
 
 async fn planned(
@@ -272,8 +271,15 @@ async fn planned(
 struct Finds {
     /// Whether the next query is the statement itself.
     whole: bool,
-    frames: Vec<Option<Frame>>,
-    found: Vec<(ast::Query, Option<Frame>)>,
+    frames: Vec<Frame>,
+    found: Vec<Found>,
+}
+
+struct Found {
+    query: ast::Query,
+    frame: Frame,
+    /// Whether anything around it has a limit.
+    limited: bool,
 }
 
 impl Finds {
@@ -292,8 +298,11 @@ impl ast::VisitorMut for Finds {
     fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
         let whole = std::mem::take(&mut self.whole);
         if !whole && skips(query) {
-            let frame = self.frames.last().cloned().flatten();
-            self.found.push((query.clone(), frame));
+            self.found.push(Found {
+                query: query.clone(),
+                frame: self.frames.last().cloned().unwrap_or_default(),
+                limited: self.frames.iter().any(|frame| frame.limited),
+            });
             query.locks.clear();
         }
         self.frames.push(Frame::of_query(query));

@@ -185,7 +185,7 @@ impl Look {
 struct Finds {
     /// How many parameters the statement has.
     parameters: usize,
-    frames: Vec<Option<Frame>>,
+    frames: Vec<Frame>,
     found: Vec<ast::Query>,
 }
 
@@ -194,8 +194,9 @@ impl ast::VisitorMut for Finds {
 
     fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
         if waits(query) {
-            let frame = self.frames.last().and_then(Option::as_ref);
-            if separated(query, frame, self.parameters).is_none() && !self.found.contains(query) {
+            let frame = self.frames.last();
+            let speaks = frame.and_then(|frame| separated(query, frame, self.parameters));
+            if speaks.is_none() && !self.found.contains(query) {
                 self.found.push(query.clone());
             }
             query.locks.clear();
