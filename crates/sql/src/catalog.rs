@@ -331,12 +331,12 @@ fn without_unfinished(store: &Store, id: TableId, schema: Schema) -> Result<Sche
 }
 
 /// The name most like `name`, if one is near enough to be meant.
-pub(crate) fn nearest<'n>(
+pub fn nearest<'n, S: AsRef<str> + ?Sized>(
     name: &str,
-    names: impl Iterator<Item = &'n String>,
-) -> Option<&'n String> {
+    names: impl Iterator<Item = &'n S>,
+) -> Option<&'n S> {
     names
-        .map(|other| (edits(name, other), other))
+        .map(|other| (edits(name, other.as_ref()), other))
         .filter(|(edits, _)| *edits <= NEAREST_EDITS_MAX)
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, other)| other)

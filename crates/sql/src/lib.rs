@@ -45,7 +45,7 @@ mod warnings;
 mod watched;
 
 pub use cast::cast;
-pub use catalog::{Catalog, Table};
+pub use catalog::{Catalog, Table, nearest};
 pub use copy::{COPY_BYTES_MAX, Copied, CopyTarget, copy_query};
 pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};

@@ -19,8 +19,14 @@ pub(crate) enum SessionError {
     NoTransaction { command: &'static str },
     #[error("there is no savepoint `{name}`")]
     NoSavepoint { name: String },
-    #[error("there is no setting `{name}`")]
-    NoSetting { name: String },
+    #[error(
+        "unrecognized configuration parameter `{name}`{}",
+        did_you_mean(nearest)
+    )]
+    NoSetting {
+        name: String,
+        nearest: Option<String>,
+    },
     #[error("prepared statement `{name}` does not exist")]
     NoStatement { name: String },
     #[error("prepared statement `{name}` exists already: DEALLOCATE it first")]
@@ -104,4 +110,9 @@ impl From<SessionError> for Error {
     fn from(error: SessionError) -> Self {
         Self::new(Kind::Invalid, error)
     }
+}
+
+fn did_you_mean(name: &Option<String>) -> String {
+    name.as_ref()
+        .map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }

@@ -92,6 +92,7 @@ impl Session {
             "all" => self
                 .settings
                 .all()
+                .into_iter()
                 .map(|(name, value)| vec![text(name), text(value), text("")])
                 .chain(Policy::names().map(|name| {
                     let value = policy.show(name).unwrap_or_default();
@@ -111,14 +112,9 @@ impl Session {
                     "session authorization" => "session_authorization",
                     other => other,
                 };
-                let no_such = || SessionError::NoSetting {
-                    name: name.to_owned(),
-                };
-                vec![vec![text(
-                    self.settings
-                        .get(&known.to_lowercase())
-                        .ok_or_else(no_such)?,
-                )]]
+                let found = self.settings.get(&known.to_lowercase());
+                let value = found.ok_or_else(|| self.settings.unknown(name))?;
+                vec![vec![text(value)]]
             }
         };
         let rows = AnswerRows::ready("SHOW", show_columns(name), rows);

@@ -6,8 +6,11 @@
 //!                                     ▼ ROLLBACK: back to what was before the transaction
 //! ```
 //!
-//! Names that mean nothing here are taken and shown again: clients set many that only tune
-//! PostgreSQL. Settings that would change how values look, and cannot be served, are refused.
+//! Names of PostgreSQL that mean nothing here are taken and shown again (`postgres`), and so is any name
+//! with a dot, which belongs to whoever sets it. Other names are unknown. Settings that would change how
+//! values look, and cannot be served, are refused.
+
+mod postgres;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,6 +18,7 @@ use std::time::Duration;
 use super::SessionError;
 use super::time::duration;
 use crate::Result;
+use crate::policy::Policy;
 
 /// Settings that are told to the client when they change, as PostgreSQL spells them.
 const REPORTED: &[&str] = &[
@@ -157,7 +161,22 @@ impl Settings {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.values.get(name).map(String::as_str)
+        let own = self.values.get(name).map(String::as_str);
+        own.or_else(|| postgres::default(name))
+    }
+
+    /// That there is no such setting, with the one that may be meant.
+    pub(super) fn unknown(&self, name: &str) -> SessionError {
+        let foreign = postgres::TUNING.iter().chain(postgres::FACTS);
+        let foreign = foreign.map(|(name, _)| *name);
+        let mut all: Vec<&str> = Policy::names().chain(foreign).collect();
+        for name in self.values.keys() {
+            all.push(name);
+        }
+        SessionError::NoSetting {
+            name: name.to_owned(),
+            nearest: sql::nearest(&name.to_lowercase(), all.into_iter()).map(str::to_owned),
+        }
     }
 
     /// What every statement asks.
@@ -180,21 +199,27 @@ impl Settings {
         };
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.values
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+    /// All of them, in the order of their names.
+    pub(super) fn all(&self) -> BTreeMap<&str, &str> {
+        let foreign = postgres::TUNING.iter().chain(postgres::FACTS).copied();
+        let own = self.values.iter();
+        let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
+        foreign.chain(own).collect()
     }
 
     /// Changes a setting; no value means what RESET means.
     pub(super) fn set(&mut self, name: &str, value: Option<&str>, until: Until) -> Result<()> {
         let name = name.to_lowercase();
+        if !name.contains('.') && self.get(&name).is_none() {
+            return Err(self.unknown(&name).into());
+        }
         let Some(value) = value else {
             let initial = self.initial.get(&name).cloned();
             self.change(&name, initial, until);
             return Ok(());
         };
-        if FIXED.contains(&name.as_str()) {
+        let fact = |(known, _): &(&str, &str)| *known == name;
+        if FIXED.contains(&name.as_str()) || postgres::FACTS.iter().any(fact) {
             return Err(SessionError::SettingFixed { name }.into());
         }
         let refused = |reason| {
@@ -226,11 +251,23 @@ impl Settings {
             "bytea_output" if lower != "hex" => return refused("bytes are written as hex only"),
             // Weaker levels are served as the strongest.
             "transaction_isolation" | "default_transaction_isolation" => "serializable",
-            "synchronous_commit"
-            | "default_transaction_read_only"
+            "synchronous_commit" => match lower.as_str() {
+                "local" | "remote_write" | "remote_apply" => value,
+                other => match on_or_off(other) {
+                    Some(value) => value,
+                    None => return refused("it is on, off, local, remote_write or remote_apply"),
+                },
+            },
+            "default_transaction_read_only"
             | "transaction_read_only"
             | "evenkeel.full_scan_notice"
-            | "enable_fast_path" => on_or_off(&lower).unwrap_or(value),
+            | "enable_fast_path" => match on_or_off(&lower) {
+                Some(value) => value,
+                None => return refused("it is on or off"),
+            },
+            "statement_timeout" | "lock_timeout" if duration(value).is_none() => {
+                return refused("it is a time, as 500 (milliseconds), '5s' or '1min'");
+            }
             _ => value,
         };
         self.change(&name, Some(normal.to_owned()), until);
@@ -376,6 +413,21 @@ mod tests {
         let expected = [("geqo", "off"), ("search_path", "a b"), ("work_mem", "1MB")];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_name_that_nobody_knows_is_refused() {
+        let mut settings = Settings::default();
+        let refused = settings.set("work_men", Some("1MB"), Until::Reset);
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.sqlstate(), "42704");
+        assert!(refused.to_string().contains("`work_mem`"), "{refused}");
+        assert!(settings.set("work_men", None, Until::Reset).is_err());
+        // Whoever writes a dot knows what it is for.
+        settings.set("app.user", Some("7"), Until::Reset).unwrap();
+        assert_eq!(settings.get("app.user"), Some("7"));
+        let names = postgres::TUNING.iter().map(|(name, _)| name);
+        assert!(names.is_sorted());
     }
 
     #[test]
