@@ -26,6 +26,7 @@ mod error;
 mod explain;
 mod instant;
 mod notices;
+mod overlooked;
 mod record;
 mod reply;
 mod set;
@@ -48,6 +49,7 @@ use txn::{Committed, Durability, Savepoint};
 use self::cursors::Cursor;
 pub(crate) use self::cursors::folded;
 pub(crate) use self::error::SessionError;
+use self::overlooked::overlooked;
 use self::record::Recording;
 use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
@@ -340,7 +342,7 @@ impl Session {
             Asks::Show(show) => self.show(show),
             Asks::Reset(reset) => self.reset(reset),
             Asks::Discard(what) => self.discard(*what),
-            Asks::Vacuum(_) => done("VACUUM"),
+            Asks::Vacuum(vacuum) => self.vacuum(vacuum),
             Asks::Advise(advise) => Box::pin(self.advise(advise)).await,
             Asks::Explain(_) if prepared.explained().is_some() => {
                 Box::pin(self.explain(prepared, parameters)).await
@@ -539,17 +541,6 @@ async fn reply(answer: Answer, statement: &Statement) -> Result<Reply> {
         }
         (answer, _) => Ok(answer.into()),
     }
-}
-
-/// The command of a statement that has nothing to do here, and that poolers send to be sure.
-fn overlooked(statement: &syntax::ast::Statement) -> Option<&'static str> {
-    use syntax::ast::Statement;
-    Some(match statement {
-        Statement::LISTEN { .. } => "LISTEN",
-        Statement::UNLISTEN { .. } => "UNLISTEN",
-        Statement::NOTIFY { .. } => "NOTIFY",
-        _ => return None,
-    })
 }
 
 impl Open {

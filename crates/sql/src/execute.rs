@@ -14,14 +14,14 @@ use crate::explain::Figures;
 use crate::explain::Ran;
 use crate::fast::{FastRows, RowSink};
 use crate::modify::{ChangePlan, Run};
-use crate::names::table_name;
+use crate::names::{column_name, table_name};
 use crate::prepare::{self, Plan};
 use crate::query::{PlannedQuery, Queries, QueryRows, ResultColumn, Wanted};
 use crate::scalar::Given;
 use crate::statements::Statements;
 use crate::system::{Guest, Outside};
 use crate::watched::Watched;
-use crate::{Catalog, Error, Prepared, Result, Table, Warning, ddl, index};
+use crate::{Catalog, Error, Prepared, Result, Table, Warning, ddl, index, system};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]
@@ -297,6 +297,20 @@ impl Executor {
     /// The table that a statement names.
     pub fn named_table(&self, name: &syntax::Name) -> Result<Arc<Table>> {
         self.catalog.get(&table_name(name)?)
+    }
+
+    /// Whether there is such a table, collection or system table; an error if not.
+    pub fn check_relation(&self, name: &syntax::Name) -> Result<()> {
+        let parts: Vec<String> = name.parts.iter().map(column_name).collect();
+        let of_system = match parts.as_slice() {
+            [table] => system::find_table("pg_catalog", table),
+            [schema, table] => system::find_table(schema, table),
+            _ => None,
+        };
+        match of_system {
+            Some(_) => Ok(()),
+            None => self.catalog.relation(&table_name(name)?).map(|_| ()),
+        }
     }
 
     /// The statement that makes a table as it is.

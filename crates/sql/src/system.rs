@@ -32,6 +32,7 @@ mod statements;
 mod tables;
 mod types;
 
+pub(crate) use definition::find as find_table;
 pub(crate) use functions::all as all_functions;
 pub(crate) use objects::table_oid;
 pub(crate) use outside::Guest;

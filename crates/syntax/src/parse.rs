@@ -270,6 +270,7 @@ fn call(reader: &mut Reader<'_>) -> Result<Kind> {
 
 fn vacuum(reader: &mut Reader<'_>) -> Result<Kind> {
     let mut analyze = reader.accept("analyze");
+    let only_analyze = analyze;
     if !analyze {
         reader.expect("vacuum")?;
     }
@@ -289,9 +290,20 @@ fn vacuum(reader: &mut Reader<'_>) -> Result<Kind> {
     let names = if reader.is_done() {
         Vec::new()
     } else {
-        reader.items(Reader::name)?
+        reader.items(|reader| {
+            let name = reader.name()?;
+            if reader.accept_token(&Token::LParen) {
+                reader.items(Reader::name)?;
+                reader.expect_token(&Token::RParen)?;
+            }
+            Ok(name)
+        })?
     };
-    Ok(Kind::Vacuum(Vacuum { analyze, names }))
+    Ok(Kind::Vacuum(Vacuum {
+        vacuum: !only_analyze,
+        analyze,
+        names,
+    }))
 }
 
 fn advise(reader: &mut Reader<'_>) -> Result<Kind> {

@@ -489,6 +489,8 @@ pub struct Pragma {
 /// VACUUM and ANALYZE, which this database has no need of and clients send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vacuum {
+    /// Whether it is VACUUM, and not ANALYZE alone.
+    pub vacuum: bool,
     /// Whether statistics were asked for.
     pub analyze: bool,
     /// The tables; none means all.

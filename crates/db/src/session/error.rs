@@ -15,6 +15,8 @@ pub(crate) enum SessionError {
     Call,
     #[error("DISCARD ALL runs outside of transactions: COMMIT first")]
     Discard,
+    #[error("VACUUM runs outside of transactions: COMMIT first")]
+    Vacuum,
     #[error("{command} is for transactions: BEGIN first")]
     NoTransaction { command: &'static str },
     #[error("there is no savepoint `{name}`")]
@@ -84,7 +86,7 @@ impl SessionError {
     pub(crate) fn sqlstate(&self) -> &'static str {
         match self {
             Self::Failed => "25P02",
-            Self::Definition | Self::Discard | Self::Call => "25001",
+            Self::Definition | Self::Discard | Self::Vacuum | Self::Call => "25001",
             Self::ReadOnly => "25006",
             Self::NoTransaction { .. } => "25P01",
             Self::NoSavepoint { .. } => "3B001",

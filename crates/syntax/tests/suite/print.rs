@@ -213,9 +213,10 @@ impl Printer<'_> {
             }
             Kind::Call(call) => format!("call {call}"),
             Kind::Vacuum(vacuum) => {
+                let command = if vacuum.vacuum { "vacuum" } else { "just" };
                 let analyze = if vacuum.analyze { " analyze" } else { "" };
                 format!(
-                    "vacuum{analyze} {}",
+                    "{command}{analyze} {}",
                     self.list(&vacuum.names, |name| self.name(name))
                 )
             }
