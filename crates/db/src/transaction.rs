@@ -85,6 +85,24 @@ impl Transaction {
         Ok(())
     }
 
+    /// Writes a whole row unless there is one with its key. Reads nothing and never conflicts, unless the
+    /// table has indexes.
+    pub fn ensure(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
+        Ok(sql::ensure_row(&mut self.inner, table, row)?)
+    }
+
+    /// Raises a number of the row with this key, if there is one, to `number` or by one, whichever is
+    /// more. Reads nothing and never conflicts, unless the table has indexes.
+    pub fn raise(
+        &mut self,
+        table: &Arc<Table>,
+        key: &[Value],
+        (column, number): (&str, i64),
+    ) -> Result<()> {
+        let number = (column, number);
+        Ok(sql::raise_row(&mut self.inner, table, key, number)?)
+    }
+
     /// Says that this transaction is going to read the row with this key and change it. Waits for
     /// those that said so before, and then sees what they wrote.
     pub async fn claim(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<()> {

@@ -52,7 +52,9 @@ pub use execute::{Answer, AnswerRows, Executor};
 pub use explain::{Explained, Measured, Ran, Touched};
 pub use fast::{Picked, RowSink};
 pub use index::Progress;
-pub use modify::{RowPatching, delete_row, find_row, insert_row, replace_row};
+pub use modify::{
+    RowPatching, delete_row, ensure_row, find_row, insert_row, raise_row, replace_row,
+};
 pub use options::{ReadReplicas, TableOptions, Ttl};
 pub use prepare::Prepared;
 pub use query::{Origin, ResultColumn, list_elements};

@@ -26,7 +26,7 @@ use crate::query::PlannedQuery;
 
 pub(crate) use change::ChangePlan;
 pub(crate) use insert::InsertPlan;
-pub use patch::RowPatching;
+pub use patch::{RowPatching, ensure_row, raise_row};
 pub use rows::{delete_row, find_row, insert_row, replace_row};
 pub(crate) use rows::{exists, insert_encoded};
 

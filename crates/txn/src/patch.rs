@@ -24,13 +24,14 @@ use crate::{Error, Result};
 
 /// Makes a row out of a row and a patch. The same for the same arguments, and quick: commits wait.
 pub trait Patching: Send + Sync + fmt::Debug {
-    /// The row that `patch` makes of `row`, or of nothing. An error is what to tell whoever commits.
+    /// What `patch` makes of `row`, or of nothing: a row, or nothing. An error is what to tell whoever
+    /// commits.
     fn apply(
         &self,
         table: TableId,
         row: Option<&[u8]>,
         patch: &[u8],
-    ) -> std::result::Result<Bytes, String>;
+    ) -> std::result::Result<Option<Bytes>, String>;
 }
 
 /// Knows of no patches.
@@ -38,7 +39,12 @@ pub trait Patching: Send + Sync + fmt::Debug {
 pub(crate) struct NoPatching;
 
 impl Patching for NoPatching {
-    fn apply(&self, _: TableId, _: Option<&[u8]>, _: &[u8]) -> std::result::Result<Bytes, String> {
+    fn apply(
+        &self,
+        _: TableId,
+        _: Option<&[u8]>,
+        _: &[u8],
+    ) -> std::result::Result<Option<Bytes>, String> {
         Err("this store was opened without a way to apply patches".to_owned())
     }
 }
@@ -59,11 +65,11 @@ pub(crate) fn edited(
     let mut row = under()?;
     for patch in patches {
         let patched = patching.apply(table, row.as_deref(), &patch);
-        row = Some(patched.map_err(|cause| Error::NotPatched {
+        row = patched.map_err(|cause| Error::NotPatched {
             table,
             key: Bytes::copy_from_slice(key),
             cause,
-        })?);
+        })?;
     }
     Ok(row)
 }

@@ -194,6 +194,11 @@ impl Transaction {
         self.writes.set(table, key, edit)
     }
 
+    /// Whether it has written the row under `key` so far, or part of it.
+    pub fn wrote(&self, table: TableId, key: &[u8]) -> bool {
+        self.writes.get(table, key).is_some()
+    }
+
     /// Lets the commit fail unless the table is still in this epoch then. What is written to a table
     /// should be written so, or a change of its schema may meet rows of the old one.
     pub fn expect_epoch(&mut self, table: TableId, epoch: u64) {

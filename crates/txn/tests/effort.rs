@@ -79,9 +79,9 @@ impl Engine for Slow {
 struct Slowly(Arc<SimulatedClock>);
 
 impl Patching for Slowly {
-    fn apply(&self, _: TableId, _: Option<&[u8]>, patch: &[u8]) -> Result<Bytes, String> {
+    fn apply(&self, _: TableId, _: Option<&[u8]>, patch: &[u8]) -> Result<Option<Bytes>, String> {
         self.0.advance(ROW);
-        Ok(Bytes::copy_from_slice(patch))
+        Ok(Some(Bytes::copy_from_slice(patch)))
     }
 }
 

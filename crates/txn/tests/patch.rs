@@ -22,9 +22,9 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 impl Patching for Adding {
-    fn apply(&self, _: TableId, row: Option<&[u8]>, patch: &[u8]) -> Result<Bytes, String> {
+    fn apply(&self, _: TableId, row: Option<&[u8]>, patch: &[u8]) -> Result<Option<Bytes>, String> {
         let sum = row.map_or(0, number) + number(patch);
-        Ok(Bytes::copy_from_slice(&sum.to_be_bytes()))
+        Ok(Some(Bytes::copy_from_slice(&sum.to_be_bytes())))
     }
 }
 

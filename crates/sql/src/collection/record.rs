@@ -16,6 +16,9 @@ use keys::{Attribute, Item, ItemName, ItemView, Order, Type, Value};
 use super::error::{ItemError, Result};
 use crate::{Column, Schema};
 
+/// The column with the moment of the last change.
+pub const CHANGED_NS: &str = "changed_ns";
+
 /// How many columns items need.
 const COLUMNS: usize = 9;
 
@@ -64,7 +67,7 @@ const COLUMNS_OF_ITEMS: [(&str, Type, bool); COLUMNS] = [
     ("attributes", Type::String, true),
     ("data", Type::String, false),
     ("created_ns", Type::Int64, true),
-    ("changed_ns", Type::Int64, true),
+    (CHANGED_NS, Type::Int64, true),
 ];
 
 /// The columns of a container's table.

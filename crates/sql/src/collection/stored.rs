@@ -8,8 +8,8 @@ use txn::{Bytes, Direction, KeyRange, Reader, Scan, Store, Transaction};
 use super::layout::{Layout, SCHEMA_NAME};
 use super::moving::later;
 use super::path;
-use super::record::{Key, Record};
-use crate::modify::{find_row, replace_row};
+use super::record::{CHANGED_NS, Key, Record};
+use crate::modify::{find_row, raise_row, replace_row};
 use crate::{Result, Table, delete_row};
 
 /// Says that rows of the directory are being moved.
@@ -227,21 +227,14 @@ pub(crate) fn delete(transaction: &mut Transaction, table: &Table, record: Recor
 }
 
 /// Says of a directory that something in it went, of which nothing else tells. Nobody waits for anybody
-/// because of that: the directory is not read in the transaction.
+/// because of that, and what others change of the directory stays: it is not read in the transaction.
 pub(crate) fn touch(
     transaction: &mut Transaction,
     (table, store): (&Arc<Table>, &Arc<Store>),
     path: &str,
 ) -> Result<()> {
-    let found = Stored::new(table, store.view().reader()).get(&Key::of_directory(path))?;
-    let Some(found) = found else {
-        return Ok(());
-    };
-    let directory = Record {
-        changed_ns: later(store, Some(&found)),
-        ..found
-    };
-    put(transaction, table, directory)
+    let key = Key::of_directory(path).values();
+    raise_row(transaction, table, &key, (CHANGED_NS, later(store, None)))
 }
 
 /// Makes a directory, if it is not there.

@@ -63,10 +63,10 @@ impl Fatality for Doom {
 struct Joining;
 
 impl Patching for Joining {
-    fn apply(&self, _: TableId, row: Option<&[u8]>, patch: &[u8]) -> Result<Bytes, String> {
+    fn apply(&self, _: TableId, row: Option<&[u8]>, patch: &[u8]) -> Result<Option<Bytes>, String> {
         let joined = [row.unwrap_or_default(), patch].concat();
         match joined.len() {
-            0..=10 => Ok(joined.into()),
+            0..=10 => Ok(Some(joined.into())),
             _ => Err("it would be too long".to_owned()),
         }
     }

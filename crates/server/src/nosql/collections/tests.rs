@@ -1,5 +1,6 @@
 //! Collections over a database in memory.
 
+mod directories;
 mod recorded;
 mod scans;
 
@@ -343,55 +344,4 @@ async fn rows_that_a_crash_left_behind_are_moved_later() {
     assert_eq!(found, ["k.9", "k.20", "k.100"]);
     assert!(again.get(&place("/users/t/k.100"), None).await.is_ok());
     assert!(again.get(&place("/users/t/.#moving"), None).await.is_err());
-}
-
-#[tokio::test]
-async fn directories_are_listed_and_deleted() {
-    let collections = collections();
-    for path in ["a/x", "a/b/y", "a/b/c/z", "a/d/w", "ab/v", "u"] {
-        let at = place(&format!("/users/{path}"));
-        collections.put_object(&at, b"data".to_vec()).await.unwrap();
-    }
-    let list = async |prefix: &str, limit| {
-        let mut ask = ListingAsk {
-            prefix: prefix.to_owned(),
-            limit,
-            ..ListingAsk::default()
-        };
-        let mut found = Vec::new();
-        loop {
-            let listing = collections.list("users", &ask).await.unwrap();
-            found.extend(listing.directories);
-            found.extend(listing.entries.into_iter().map(|entry| entry.path));
-            if listing.marker.is_none() {
-                return found.join(" ");
-            }
-            ask.marker = listing.marker;
-        }
-    };
-    for limit in [None, Some(1)] {
-        assert_eq!(list("", limit).await, "a/ ab/ u");
-        assert_eq!(list("a/", limit).await, "a/b/ a/d/ a/x");
-        assert_eq!(list("a", limit).await, "a/b/ a/d/ a/x");
-        assert_eq!(list("a/b", limit).await, "a/b/c/ a/b/y");
-        assert_eq!(list("a/d/", limit).await, "a/d/w");
-    }
-    collections
-        .append(&place("/users/u"), b" and more")
-        .await
-        .unwrap();
-    let record = collections.get(&place("/users/u"), None).await.unwrap();
-    assert_eq!(record.data.as_deref(), Some(b"data and more".as_slice()));
-
-    collections
-        .delete_directory(&directory("/users/a/b/"))
-        .await
-        .unwrap();
-    let again = collections
-        .delete_directory(&directory("/users/a/b/"))
-        .await;
-    assert!(matches!(again, Err(Error::NotFound)));
-    assert_eq!(list("a/", None).await, "a/d/ a/x");
-    collections.remove_container("users").await.unwrap();
-    assert!(collections.containers().is_empty());
 }

@@ -14,7 +14,7 @@ use keys::{Attribute, Item};
 
 use super::error::{Error, Result};
 use super::layout::SCHEMA_NAME;
-use super::record::{Key, Record};
+use super::record::{CHANGED_NS, Key, Record};
 use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, traced};
 use crate::nosql;
 use crate::nosql::expression::{Attributes, Condition, Update};
@@ -277,7 +277,10 @@ impl Collections {
             Change::Delete => {
                 let key = found.map_or_else(|| first_key.clone(), |record| record.key);
                 transaction.delete(table, &key.values())?;
-                self.touch((table, &mut transaction), path, now)?;
+                // Nothing else tells that something went. Nobody waits for anybody because of it, and
+                // what others change of the directory stays.
+                let directory = Key::of_directory(path).values();
+                transaction.raise(table, &directory, (CHANGED_NS, now))?;
             }
             Change::Put(attributes, data) => {
                 let found = found.unwrap_or_else(|| Record {
@@ -302,26 +305,6 @@ impl Collections {
         transaction.commit_later().await?;
         entered.remember(path, is_new);
         Ok(changed_ns)
-    }
-
-    /// Says of a directory that something in it went, of which nothing else tells. Nobody waits for
-    /// anybody because of that: the directory is not read in the transaction.
-    fn touch(
-        &self,
-        (table, transaction): (&Arc<Table>, &mut Transaction),
-        path: &str,
-        now: i64,
-    ) -> Result<()> {
-        let key = Key::of_directory(path);
-        let found = self.database.snapshot().get(table, &key.values())?;
-        if let Some(found) = found.map(Record::from_row).transpose()? {
-            let directory = Record {
-                changed_ns: now.max(found.changed_ns.saturating_add(1)),
-                ..found
-            };
-            transaction.replace(table, &directory.into_row(table.schema()))?;
-        }
-        Ok(())
     }
 
     /// Makes the directory in the same transaction, if nobody knows it yet.
@@ -351,7 +334,8 @@ impl Collections {
                 rest: Vec::new(),
             };
             let row = directory.into_row(entered.table.schema());
-            transaction.replace(&entered.table, &row)?;
+            // Somebody may be about to make it too, and to change it.
+            transaction.ensure(&entered.table, &row)?;
         }
         Ok(true)
     }
