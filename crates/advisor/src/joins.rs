@@ -1,9 +1,28 @@
-//! Parts of queries that more than one reader of them looks for.
+//! Parts of queries, and of statements that find rows as queries do, that more than one reader of them
+//! looks for.
 
 use syntax::ast::{self, Expr, JoinOperator as J};
 
 /// Parts of one condition that are looked at.
 pub(crate) const CONDITIONS_MAX: usize = 256;
+
+/// The table that an UPDATE changes, and those that it reads besides.
+pub(crate) fn of_update(update: &ast::Update) -> [&[ast::TableWithJoins]; 2] {
+    let from = match &update.from {
+        Some(
+            ast::UpdateTableFromKind::BeforeSet(from) | ast::UpdateTableFromKind::AfterSet(from),
+        ) => from.as_slice(),
+        None => &[],
+    };
+    [std::slice::from_ref(&update.table), from]
+}
+
+/// The same of a DELETE.
+pub(crate) fn of_delete(delete: &ast::Delete) -> [&[ast::TableWithJoins]; 2] {
+    let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
+        &delete.from;
+    [from, delete.using.as_deref().unwrap_or_default()]
+}
 
 /// The condition of a join.
 pub(crate) fn constraint(operator: &ast::JoinOperator) -> Option<&ast::JoinConstraint> {

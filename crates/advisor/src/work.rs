@@ -152,21 +152,12 @@ impl<'t> Walk<'_, 't> {
             syntax::Kind::Query(query) => self.query(&query.query),
             syntax::Kind::Insert(insert) => self.insert(insert),
             syntax::Kind::Update(update) => {
-                let from = match &update.from {
-                    Some(
-                        ast::UpdateTableFromKind::BeforeSet(from)
-                        | ast::UpdateTableFromKind::AfterSet(from),
-                    ) => from.as_slice(),
-                    None => &[],
-                };
-                let target = std::slice::from_ref(&update.table);
-                self.change(Kind::Update, [target, from], update.selection.as_ref());
+                let tables = joins::of_update(update);
+                self.change(Kind::Update, tables, update.selection.as_ref());
             }
             syntax::Kind::Delete(delete) => {
-                let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
-                    &delete.from;
-                let using = delete.using.as_deref().unwrap_or_default();
-                self.change(Kind::Delete, [from, using], delete.selection.as_ref());
+                let tables = joins::of_delete(delete);
+                self.change(Kind::Delete, tables, delete.selection.as_ref());
             }
             syntax::Kind::Copy(copy) => match &copy.source {
                 CopySource::Query(query) => self.query(query),

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use syntax::ast::{self, BinaryOperator, Expr, SetExpr, TableFactor};
 use syntax::{Kind, Span, Statement};
 
-use crate::joins::{constraint, queries_in};
+use crate::joins;
 
 /// Queries within queries that are looked at.
 const DEPTH_MAX: usize = 16;
@@ -50,14 +50,7 @@ pub(super) fn readings(statement: &Statement) -> Vec<Reading> {
             }
         }
         Kind::Update(update) => {
-            let from = match &update.from {
-                Some(
-                    ast::UpdateTableFromKind::BeforeSet(from)
-                    | ast::UpdateTableFromKind::AfterSet(from),
-                ) => from.as_slice(),
-                None => &[],
-            };
-            let tables = std::iter::once(&update.table).chain(from);
+            let tables = joins::of_update(update).into_iter().flatten();
             let given = update.assignments.iter().map(|one| &one.value);
             walk.select(
                 Reading::default(),
@@ -67,9 +60,7 @@ pub(super) fn readings(statement: &Statement) -> Vec<Reading> {
             );
         }
         Kind::Delete(delete) => {
-            let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
-                &delete.from;
-            let tables = from.iter().chain(delete.using.iter().flatten());
+            let tables = joins::of_delete(delete).into_iter().flatten();
             let selection = delete.selection.as_ref();
             walk.select(Reading::default(), tables, selection, Vec::new());
         }
@@ -219,7 +210,7 @@ impl Walk {
             self.query(query, &asked);
         }
         for expr in selection.into_iter().chain(others) {
-            for query in queries_in(expr) {
+            for query in joins::queries_in(expr) {
                 self.query(query, &BTreeSet::new());
             }
         }
@@ -261,7 +252,7 @@ fn read_tables<'q>(
     read_factor(&tables.relation, reading, derived);
     for join in &tables.joins {
         read_factor(&join.relation, reading, derived);
-        match constraint(&join.join_operator) {
+        match joins::constraint(&join.join_operator) {
             Some(ast::JoinConstraint::On(on)) => reading.bound.append(&mut bound(on)),
             Some(ast::JoinConstraint::Using(names)) => {
                 let names = names
