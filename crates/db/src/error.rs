@@ -181,6 +181,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::DivisionByZero
         | sql::Error::CopyTooLarge { .. }
         | sql::Error::TooManyTaken { .. }
+        | sql::Error::CellTooLong { .. }
         | sql::Error::Query { .. }
         | sql::Error::OutOfMemory { .. }
         | sql::Error::Refused { .. }

@@ -283,6 +283,8 @@ impl Session {
     /// An error fails the open transaction.
     fn failed(&mut self, error: Error) -> Error {
         self.fail();
+        // What it would have been warned of did not happen.
+        self.executor.take_warnings();
         error
     }
 

@@ -172,7 +172,9 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
             "0A000"
         }
         sql::Error::NoSuchConstraint { .. } => "42P10",
-        sql::Error::CopyTooLarge { .. } | sql::Error::TooManyTaken { .. } => "54000",
+        sql::Error::CopyTooLarge { .. }
+        | sql::Error::TooManyTaken { .. }
+        | sql::Error::CellTooLong { .. } => "54000",
         sql::Error::Syntax(syntax::Error::TooLong { .. }) => "54000",
         sql::Error::Syntax(syntax::Error::TooDeep { .. }) => "54001",
         sql::Error::Syntax(_) => "42601",

@@ -336,8 +336,12 @@ pub fn nearest<'n, S: AsRef<str> + ?Sized>(
     names: impl Iterator<Item = &'n S>,
 ) -> Option<&'n S> {
     names
-        .map(|other| (edits(name, other.as_ref()), other))
-        .filter(|(edits, _)| *edits <= NEAREST_EDITS_MAX)
+        .map(|other| match name.eq_ignore_ascii_case(other.as_ref()) {
+            true => (0, other),
+            false => (edits(name, other.as_ref()), other),
+        })
+        // Of two short names either can be made of the other.
+        .filter(|(edits, _)| *edits <= NEAREST_EDITS_MAX && edits * 2 < name.chars().count())
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, other)| other)
 }
@@ -383,5 +387,7 @@ mod tests {
         let names = ["orders".to_owned(), "events".to_owned()];
         assert_eq!(nearest("order", names.iter()), Some(&names[0]));
         assert_eq!(nearest("people", names.iter()), None);
+        let short = ["t2".to_owned()];
+        assert_eq!(nearest("ck", short.iter()), None);
     }
 }

@@ -68,6 +68,15 @@ impl Counter {
         }
     }
 
+    /// A random UUID of version 4.
+    pub(crate) fn random_uuid(&self) -> Value {
+        let random = u128::from(self.store.random()) << 64 | u128::from(self.store.random());
+        let version = 4_u128 << 76;
+        let variant = 2_u128 << 62;
+        let free = !(0xf_u128 << 76 | 3_u128 << 62);
+        Value::Uuid((random & free | version | variant).to_be_bytes())
+    }
+
     /// `nextval(name)`.
     pub(crate) fn next_value(&self, arguments: &[Value]) -> Result<Value> {
         let [Value::Utf8(name)] = arguments else {

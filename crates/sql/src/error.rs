@@ -353,6 +353,20 @@ pub enum Error {
         /// How many rows it may take.
         limit: usize,
     },
+    /// A value above the hard limit.
+    #[error(
+        "a value of column `{column}` of table `{table}` has {bytes} bytes, above the limit of {limit} bytes"
+    )]
+    CellTooLong {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// Bytes of the value.
+        bytes: usize,
+        /// The limit it breaks.
+        limit: usize,
+    },
     /// A row in storage that does not fit its table.
     #[error("row {key} of table `{table}` is damaged ({detail}): restore it from a backup")]
     Damaged {
@@ -484,6 +498,26 @@ pub enum Error {
 }
 
 impl Error {
+    /// What is wrong with the bytes of a row, with the name of the column that it is about.
+    pub(crate) fn of_row(schema: &crate::Schema, error: keys::Error) -> Self {
+        let keys::Error::CellTooLong {
+            column: slot,
+            bytes,
+            limit,
+        } = error
+        else {
+            return error.into();
+        };
+        let column = schema.parts().slots.get(slot).and_then(|slot| slot.column);
+        let column = column.and_then(|place| schema.columns().get(place));
+        Self::CellTooLong {
+            table: schema.name().to_owned(),
+            column: column.map_or(String::new(), |column| column.name.clone()),
+            bytes,
+            limit,
+        }
+    }
+
     /// That a table has no such index, with the names of those it has.
     pub(crate) fn no_such_index(schema: &crate::Schema, index: &str) -> Self {
         let names = schema.indexes().iter().map(|index| index.name.as_str());

@@ -489,8 +489,7 @@ impl Schema {
             .map(|slot| slot.column.map_or(&Value::Null, pick))
             .collect();
         encoded.row.clear();
-        append_row(&mut encoded.row, &rest)?;
-        Ok(())
+        append_row(&mut encoded.row, &rest).map_err(|error| Error::of_row(self, error))
     }
 
     /// The inverse of [`Schema::encode`].

@@ -19,6 +19,7 @@
 //!   x IN $list                     x IN ($list)                   a list of one parameter
 //!   FOR NO KEY UPDATE              FOR UPDATE                     a lock; FOR KEY SHARE as FOR SHARE
 //!   `.sys/partition_stats`         sys.partition_stats            a name of two parts
+//!   TABLE t                        SELECT * FROM t                a query
 //! ```
 //!
 //! `word::word(` is a call unless the second word is a type that takes parameters, so that
@@ -76,7 +77,7 @@ pub(crate) fn rewrite(text: &str, tokens: &[TokenWithSpan]) -> Result<Vec<TokenW
         casts: Vec::new(),
         reads: reads(tokens),
     };
-    let mut at = 0;
+    let mut at = rewriter.table();
     while at < tokens.len() {
         at += rewriter.step(at)?;
     }
@@ -129,6 +130,21 @@ impl Rewriter<'_> {
         for token in tokens {
             self.put(token, span);
         }
+    }
+
+    /// A statement that is nothing but TABLE and a name.
+    fn table(&mut self) -> usize {
+        let first = self
+            .tokens
+            .first()
+            .filter(|one| is_word(Some(one), "table"));
+        let Some(span) = first.map(|first| Span::from(first.span)) else {
+            return 0;
+        };
+        self.put(Token::make_keyword("SELECT"), span);
+        self.put(Token::Mul, span);
+        self.put(Token::make_keyword("FROM"), span);
+        1
     }
 
     /// Rewrites what stands at `at` and answers how many tokens that took.

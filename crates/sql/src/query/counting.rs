@@ -1,4 +1,4 @@
-//! `nextval` and its like beside the rows of a query.
+//! `nextval` and its like beside the rows of a query, and `gen_random_uuid`.
 //!
 //! A plan is made for whoever asks, and what a session took from a sequence belongs to the session. So
 //! a call in a plan finds the session that runs it in a place of its own, as parameters find their
@@ -13,13 +13,14 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    TypeSignature, Volatility,
 };
 use keys::{Type, Value};
 use parking_lot::RwLock;
 
-use super::columns::data_type;
+use super::columns::{append, builder, data_type};
 use super::functions::row_by_row;
+use super::provider::external;
 use crate::counted::Counter;
 use crate::{Error, Result};
 
@@ -39,6 +40,7 @@ enum Call {
     Current,
     Last,
     Set,
+    Uuid,
 }
 
 impl Call {
@@ -48,13 +50,22 @@ impl Call {
             Self::Current => "currval",
             Self::Last => "lastval",
             Self::Set => "setval",
+            Self::Uuid => "gen_random_uuid",
+        }
+    }
+
+    /// The type of its answer.
+    fn kind(self) -> Type {
+        match self {
+            Self::Uuid => Type::Uuid,
+            _ => Type::Int64,
         }
     }
 }
 
 /// The functions, not bound to any run.
 pub(super) fn functions() -> impl Iterator<Item = Arc<ScalarUDF>> {
-    let all = [Call::Next, Call::Current, Call::Last, Call::Set];
+    let all = [Call::Next, Call::Current, Call::Last, Call::Set, Call::Uuid];
     all.into_iter()
         .map(|call| Counting::function(call, Counters::default()))
 }
@@ -91,18 +102,29 @@ struct Counting {
     call: Call,
     counters: Counters,
     signature: Signature,
+    aliases: Vec<String>,
 }
 
 impl Counting {
     fn function(call: Call, counters: Counters) -> Arc<ScalarUDF> {
         let signature = match call {
             Call::Last => Signature::nullary(Volatility::Volatile),
+            // YQL gives it an argument that means nothing.
+            Call::Uuid => Signature::one_of(
+                vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
+                Volatility::Volatile,
+            ),
             _ => Signature::variadic_any(Volatility::Volatile),
+        };
+        let aliases: &[&str] = match call {
+            Call::Uuid => &["uuid_generate_v4", "randomuuid"],
+            _ => &[],
         };
         Arc::new(ScalarUDF::new_from_impl(Self {
             call,
             counters,
             signature,
+            aliases: aliases.iter().map(|one| (*one).to_owned()).collect(),
         }))
     }
 
@@ -116,6 +138,7 @@ impl Counting {
             Call::Current => counter.current_value(arguments),
             Call::Last => counter.last_value(),
             Call::Set => counter.set_value(arguments),
+            Call::Uuid => Ok(counter.random_uuid()),
         }
     }
 }
@@ -139,15 +162,28 @@ impl ScalarUDFImpl for Counting {
         self.call.name()
     }
 
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
     fn signature(&self) -> &Signature {
         &self.signature
     }
 
     fn return_type(&self, _arguments: &[DataType]) -> DataFusionResult<DataType> {
-        Ok(data_type(Type::Int64))
+        Ok(data_type(self.call.kind()))
     }
 
     fn invoke_with_args(&self, mut call: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
+        if self.call == Call::Uuid {
+            // It has no arguments that tell how often it is called.
+            let mut column = builder(Type::Uuid, call.number_rows);
+            for _ in 0..call.number_rows {
+                let value = self.value(&[]).map_err(external)?;
+                append(column.as_mut(), Type::Uuid, &value).map_err(external)?;
+            }
+            return Ok(ColumnarValue::Array(column.finish()));
+        }
         // An argument that is the same for all rows is no reason to count once.
         for argument in &mut call.args {
             if let ColumnarValue::Scalar(value) = argument {

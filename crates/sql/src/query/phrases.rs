@@ -5,6 +5,7 @@
 //!                                    stands around a subquery can call them so
 //!   FETCH FIRST 2 ROWS ONLY          LIMIT 2
 //!   generate_series(1, 3) g          the column is called g as well
+//!   SELECT generate_series(1, 3)     SELECT unnest(generate_series(1, 3))
 //!   SELECT EXISTS (SELECT …)         SELECT (SELECT count(*) > 0 …)
 //! ```
 
@@ -120,15 +121,35 @@ fn name_columns(body: &mut ast::SetExpr) {
                 taken.push(name.clone());
                 let mut expr = expr.clone();
                 count_instead(&mut expr);
+                unnest_series(&mut expr);
                 let alias = ast::Ident::with_quote('"', name);
                 *item = ast::SelectItem::ExprWithAlias { expr, alias };
             }
             ast::SelectItem::ExprWithAlias { expr, alias } => {
                 taken.push(tree_name(alias));
                 count_instead(expr);
+                unnest_series(expr);
             }
             _ => {}
         }
+    }
+}
+
+/// `generate_series` among the columns is rows, and not a list.
+fn unnest_series(expr: &mut ast::Expr) {
+    let ast::Expr::Function(function) = expr else {
+        return;
+    };
+    let name = function.name.0.last().and_then(|part| part.as_ident());
+    if name.is_none_or(|name| tree_name(name) != "generate_series") {
+        return;
+    }
+    let mut rows = function.clone();
+    rows.name = ast::ObjectName::from(vec![ast::Ident::new("unnest")]);
+    if let ast::FunctionArguments::List(list) = &mut rows.args {
+        let series = ast::FunctionArgExpr::Expr(expr.clone());
+        list.args = vec![ast::FunctionArg::Unnamed(series)];
+        *expr = ast::Expr::Function(rows);
     }
 }
 

@@ -1,11 +1,11 @@
-//! Functions of YQL that DataFusion has no twin for, over values.
+//! Functions of YQL and PostgreSQL that DataFusion has no twin for, over values.
 //!
 //! All but `Unwrap` answer NULL to NULL. Places in text are counted from zero, and in bytes, except
 //! in `Unicode::`, which counts characters.
 
 mod times;
 
-use keys::{Declared, Type, Value};
+use keys::{Declared, Type, Value, digest};
 
 use crate::{Error, Result, cast};
 
@@ -81,6 +81,22 @@ fn one(values: &[Value], kind: Type) -> Result<Value> {
 pub(crate) const FILLED: &str = "char::filled";
 
 const PLAIN: &[Plain] = &[
+    Plain::new("md5", Some(Type::Utf8), |values| {
+        let [text] = values else { return None };
+        Some(Value::Utf8(digest::md5_hex(bytes(text)?).into()))
+    }),
+    Plain::new("sha224", Some(Type::String), |values| {
+        hashed(values, digest::sha224)
+    }),
+    Plain::new("sha256", Some(Type::String), |values| {
+        hashed(values, digest::sha256)
+    }),
+    Plain::new("sha384", Some(Type::String), |values| {
+        hashed(values, digest::sha384)
+    }),
+    Plain::new("sha512", Some(Type::String), |values| {
+        hashed(values, digest::sha512)
+    }),
     Plain::new("yql::touuid", Some(Type::Uuid), |_| None),
     Plain::new("yql::tointerval", Some(Type::Interval), |_| None),
     Plain {
@@ -201,6 +217,11 @@ fn find_last(values: &[Value]) -> Option<Option<usize>> {
 
 fn starts_at(text: &[u8], wanted: &[u8], at: usize) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with(wanted))
+}
+
+fn hashed<const N: usize>(values: &[Value], hash: fn(&[u8]) -> [u8; N]) -> Option<Value> {
+    let [text] = values else { return None };
+    Some(Value::String(hash(bytes(text)?).to_vec().into()))
 }
 
 fn bytes(value: &Value) -> Option<&[u8]> {
