@@ -41,6 +41,7 @@ mod names;
 mod numbers;
 mod origins;
 mod parameters;
+mod patterns;
 mod phrases;
 mod pieces;
 mod planned;

@@ -7,34 +7,56 @@
 //!   generate_series(1, 3) g          the column is called g as well
 //!   SELECT generate_series(1, 3)     SELECT unnest(generate_series(1, 3))
 //!   SELECT EXISTS (SELECT …)         SELECT (SELECT count(*) > 0 …)
+//!   a SIMILAR TO 'x%'                a ~ '^(?s:x.*)$'
+//!   t AT TIME ZONE 'utc'             t, whose instants are those of UTC already
 //! ```
+//!
+//! What it knows and means otherwise is refused: other time zones, and numbers above what a float holds.
 
 use std::ops::ControlFlow;
 
+use keys::Type;
 use syntax::ast::{self, VisitMut, VisitorMut};
 
+use super::patterns;
 use super::titles::title;
 use crate::names::tree_name;
+use crate::{Error, Fault, Result};
 
 /// The query in words that DataFusion understands.
-pub(crate) fn understood(query: &ast::Query) -> ast::Query {
+pub(crate) fn understood(query: &ast::Query) -> Result<ast::Query> {
     let mut query = query.clone();
-    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut Phrases);
-    query
+    match VisitMut::visit(&mut query, &mut Phrases) {
+        ControlFlow::Continue(()) => Ok(query),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 struct Phrases;
 
 impl VisitorMut for Phrases {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<Error> {
+        let said = match expr {
+            ast::Expr::AtTimeZone { .. } => instant(expr),
+            ast::Expr::SimilarTo { .. } => similar(expr),
+            ast::Expr::Value(value) => held(&value.value),
+            _ => return ControlFlow::Continue(()),
+        };
+        match said {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<Error> {
         fetch_to_limit(query);
         name_columns(query.body.as_mut());
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<Error> {
         let (name, alias) = match factor {
             ast::TableFactor::Table {
                 name,
@@ -50,6 +72,93 @@ impl VisitorMut for Phrases {
             name_series(alias);
         }
         ControlFlow::Continue(())
+    }
+}
+
+fn text(expr: &ast::Expr) -> Option<&str> {
+    match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn unanswered(what: &str) -> Error {
+    Error::Refused {
+        fault: Fault::Feature,
+        what: what.to_owned(),
+    }
+}
+
+/// A time in a zone: all times are those of UTC.
+fn instant(expr: &mut ast::Expr) -> Result<()> {
+    let ast::Expr::AtTimeZone {
+        timestamp,
+        time_zone,
+    } = expr
+    else {
+        return Ok(());
+    };
+    let zone = text(time_zone).map(str::to_ascii_lowercase);
+    match zone.as_deref() {
+        Some("utc" | "gmt" | "z" | "zulu" | "etc/utc" | "+00" | "+00:00") => {
+            *expr = ast::Expr::Nested(timestamp.clone());
+            Ok(())
+        }
+        _ => Err(unanswered(
+            "AT TIME ZONE with another zone than UTC: convert times where they are shown",
+        )),
+    }
+}
+
+fn similar(expr: &mut ast::Expr) -> Result<()> {
+    let ast::Expr::SimilarTo {
+        negated,
+        expr: of,
+        pattern,
+        escape_char,
+    } = expr
+    else {
+        return Ok(());
+    };
+    let escape = match escape_char {
+        None => Some('\\'),
+        Some(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) => text.chars().next(),
+            _ => return Err(unanswered("SIMILAR TO with such an ESCAPE")),
+        },
+    };
+    let regular = text(pattern).and_then(|pattern| patterns::regular(pattern, escape));
+    let Some(regular) = regular else {
+        return Err(unanswered(
+            "SIMILAR TO with a pattern that is not written as a whole: use ~",
+        ));
+    };
+    let op = match negated {
+        true => ast::BinaryOperator::PGRegexNotMatch,
+        false => ast::BinaryOperator::PGRegexMatch,
+    };
+    let regular = ast::Value::SingleQuotedString(regular);
+    *expr = ast::Expr::Nested(Box::new(ast::Expr::BinaryOp {
+        left: of.clone(),
+        op,
+        right: Box::new(ast::Expr::Value(regular.into())),
+    }));
+    Ok(())
+}
+
+/// Refuses a number that only infinity would be near.
+fn held(value: &ast::Value) -> Result<()> {
+    match value {
+        ast::Value::Number(digits, _) if digits.parse().is_ok_and(f64::is_infinite) => {
+            Err(Error::OutOfRange {
+                value: digits.clone(),
+                kind: Type::Double,
+            })
+        }
+        _ => Ok(()),
     }
 }
 

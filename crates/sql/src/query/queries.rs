@@ -142,7 +142,7 @@ pub(crate) async fn logical(
     hints: &[Option<Type>],
 ) -> Result<LogicalPlan> {
     refuse_skipping(query)?;
-    let mut understood = phrases::understood(query);
+    let mut understood = phrases::understood(query)?;
     chains::shorten(&mut understood);
     numbers::spell(&mut understood);
     yql::rewrite(&mut understood);

@@ -326,6 +326,11 @@ fn arithmetic(
         Operation::Multiply | Operation::Divide => (span(left), span(right)),
         _ => (left, right),
     };
+    if matches!(op, Operation::Add | Operation::Subtract)
+        && let Some((left, right)) = within_day(&left, &right, schema)
+    {
+        return Ok(Err((left, right)));
+    }
     if let Some(scaled) = scaled(op, &left, &right, schema)? {
         return Ok(Ok(scaled));
     }
@@ -354,6 +359,24 @@ fn arithmetic(
         Some(kind) => Ok(Checked::call(Body::Binary(op), vec![left, right], kind)),
         None => Err((left, right)),
     })
+}
+
+/// A day and a written span with hours or less, as a time and the span: a day cannot hold them.
+fn within_day(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<(Expr, Expr)> {
+    let fine = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(span)), None) => span.nanoseconds != 0,
+        _ => false,
+    };
+    let time = |expr: &Expr| {
+        let day = known(expr, schema) == Some(Type::Date);
+        let body = Body::Cast(Declared::Timestamp(None));
+        day.then(|| Checked::call(body, vec![expr.clone()], Type::Timestamp))
+    };
+    match (fine(left), fine(right)) {
+        (false, true) => time(left).map(|left| (left, right.clone())),
+        (true, false) => time(right).map(|right| (left.clone(), right)),
+        _ => None,
+    }
 }
 
 /// A span of time as a statement writes it, as one of ours, so that it can be multiplied. One with months
