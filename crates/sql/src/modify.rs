@@ -13,6 +13,7 @@
 //! the row ([`patch`]).
 
 mod change;
+mod computed;
 mod conflict;
 mod found;
 mod insert;

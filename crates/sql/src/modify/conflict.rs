@@ -10,15 +10,33 @@ use std::sync::Arc;
 
 use keys::{Type, Value};
 use syntax::ast;
-use txn::Transaction;
+use txn::{Reader, Transaction};
 
 use super::change::{assigned_column, new_value, refuse_always};
-use super::find_row;
+use super::computed::Computed;
+use super::{find_row, replace_row};
 use crate::default::is_default;
 use crate::index::IndexTable;
 use crate::names::{tree_name, tree_table_name};
+use crate::query::PlannedQuery;
 use crate::scalar::{Given, Scalar, Scope};
-use crate::{Error, Fault, Result, Table};
+use crate::{Error, Fault, Result, Table, cast};
+
+/// A row to be inserted, and the one that stands in its way.
+pub(super) struct Met {
+    pub(super) old: Vec<Value>,
+    pub(super) row: Vec<Value>,
+}
+
+impl Met {
+    fn given<'g>(&'g self, given: Given<'g>) -> Given<'g> {
+        Given {
+            row: &self.old,
+            excluded: &self.row,
+            ..given
+        }
+    }
+}
 
 /// What happens when a row is there.
 #[derive(Debug)]
@@ -33,8 +51,29 @@ pub(super) struct Conflict {
 
 #[derive(Debug)]
 struct Update {
-    assigned: Vec<(usize, Scalar)>,
-    filter: Option<Scalar>,
+    assigned: Vec<(usize, New)>,
+    filter: Option<New>,
+    /// What works out the values that are not ours to work out.
+    computed: Option<Computed>,
+}
+
+/// A new value.
+#[derive(Debug)]
+enum New {
+    Scalar(Scalar),
+    /// One of those that are worked out elsewhere, and its type.
+    Computed(usize, Type),
+}
+
+impl New {
+    fn value(&self, given: Given<'_>, computed: &[Value]) -> Result<Value> {
+        match self {
+            Self::Scalar(scalar) => scalar.value(given),
+            Self::Computed(place, kind) => {
+                cast(computed.get(*place).cloned().unwrap_or(Value::Null), *kind)
+            }
+        }
+    }
 }
 
 impl Conflict {
@@ -88,36 +127,65 @@ impl Conflict {
     }
 
     /// The columns that the update of an old row sets.
-    pub(super) fn assigned(&self) -> Vec<usize> {
+    fn assigned(&self) -> Vec<usize> {
         let update = self.update.iter();
         let assigned = update.flat_map(|update| &update.assigned);
         assigned.map(|(position, _)| *position).collect()
     }
 
-    /// What becomes of the old row and the one that was to be inserted; `None` if nothing does.
-    pub(super) fn resolve(
+    /// Whether some values are not ours to work out.
+    pub(super) fn is_computed(&self) -> bool {
+        let update = self.update.as_ref();
+        update.is_some_and(|update| update.computed.is_some())
+    }
+
+    /// Works those out, for [`Self::merge`].
+    pub(super) async fn compute(
         &self,
-        old: &[Value],
-        excluded: &[Value],
+        reader: Reader,
+        met: &Met,
         given: Given<'_>,
+        planned: &mut Option<PlannedQuery>,
+    ) -> Result<Vec<Value>> {
+        let update = self.update.as_ref();
+        match update.and_then(|update| update.computed.as_ref()) {
+            Some(computed) => computed.values(reader, met.given(given), planned).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Writes what becomes of a row that was met; `None` if nothing does.
+    pub(super) fn merge(
+        &self,
+        transaction: &mut Transaction,
+        table: &Table,
+        met: &Met,
+        (given, computed): (Given<'_>, &[Value]),
     ) -> Result<Option<Vec<Value>>> {
-        let Some(Update { assigned, filter }) = &self.update else {
+        let Some(mut row) = self.resolve(met.given(given), computed)? else {
             return Ok(None);
         };
-        let given = Given {
-            row: old,
-            excluded,
-            ..given
+        table.schema().fit(&mut row)?;
+        table.schema().generate(&mut row, &self.assigned())?;
+        replace_row(transaction, table, Some(&met.old), &row)?;
+        Ok(Some(row))
+    }
+
+    /// What becomes of the old row in `given` and the one that was to be inserted; `None` if nothing
+    /// does.
+    fn resolve(&self, given: Given<'_>, computed: &[Value]) -> Result<Option<Vec<Value>>> {
+        let Some(update) = &self.update else {
+            return Ok(None);
         };
-        if let Some(filter) = filter
-            && !filter.holds(given)?
+        if let Some(filter) = &update.filter
+            && filter.value(given, computed)? != Value::Bool(true)
         {
             return Ok(None);
         }
-        let mut row = old.to_vec();
-        for (position, scalar) in assigned {
+        let mut row = given.row.to_vec();
+        for (position, new) in &update.assigned {
             if let Some(place) = row.get_mut(*position) {
-                *place = scalar.value(given)?;
+                *place = new.value(given, computed)?;
             }
         }
         Ok(Some(row))
@@ -132,30 +200,53 @@ fn update(
     let ast::OnConflictAction::DoUpdate(update) = action else {
         return Ok(None);
     };
-    let unsupported = |expr: &ast::Expr| Error::Unsupported {
-        what: format!("{expr} in DO UPDATE"),
-    };
     let schema = table.schema();
+    let mut elsewhere: Vec<&ast::Expr> = Vec::new();
     let mut assigned = Vec::with_capacity(update.assignments.len());
     for assignment in &update.assignments {
         let position = assigned_column(schema, assignment)?;
         if !is_default(&assignment.value) {
             refuse_always(schema, position)?;
         }
+        let kind = schema.columns().get(position).map(|column| column.kind);
         let value = new_value(schema, position, &assignment.value, scope)?;
+        let kind = kind.unwrap_or(Type::Utf8);
         assigned.push((
             position,
-            value.ok_or_else(|| unsupported(&assignment.value))?,
+            new(value, (&assignment.value, kind), &mut elsewhere),
         ));
     }
     let filter = match &update.selection {
         None => None,
         Some(expr) => {
             let filter = scope.compile(expr, Some(Type::Bool))?;
-            Some(filter.ok_or_else(|| unsupported(expr))?)
+            Some(new(filter, (expr, Type::Bool), &mut elsewhere))
         }
     };
-    Ok(Some(Update { assigned, filter }))
+    let computed = match elsewhere.is_empty() {
+        true => None,
+        false => Some(Computed::new(schema, &elsewhere, scope)?),
+    };
+    Ok(Some(Update {
+        assigned,
+        filter,
+        computed,
+    }))
+}
+
+/// A value that is ours to work out, or else one of those that are worked out elsewhere.
+fn new<'e>(
+    scalar: Option<Scalar>,
+    (expr, kind): (&'e ast::Expr, Type),
+    elsewhere: &mut Vec<&'e ast::Expr>,
+) -> New {
+    match scalar {
+        Some(scalar) => New::Scalar(scalar),
+        None => {
+            elsewhere.push(expr);
+            New::Computed(elsewhere.len() - 1, kind)
+        }
+    }
 }
 
 /// The primary key or unique index over these columns, in any order. Generated columns of the key may

@@ -9,7 +9,7 @@ use syntax::{Mode, ast};
 use txn::Transaction;
 
 use super::change::{new_value, refuse_always};
-use super::conflict::Conflict;
+use super::conflict::{Conflict, Met};
 use super::patch::Blind;
 use super::returning::{Returning, Written};
 use super::rows::insert_drawn;
@@ -216,6 +216,7 @@ impl InsertPlan {
             _ => "INSERT",
         };
         let mut answer = Written::new(command, self.returning.as_ref());
+        let mut planned = None;
         match &self.source {
             Source::Rows(rows) => {
                 let mut new = Vec::with_capacity(rows.len());
@@ -227,7 +228,10 @@ impl InsertPlan {
                     self.claim(transaction, &new).await?;
                 }
                 for row in new {
-                    self.write(transaction, row, given, &mut answer)?;
+                    if let Some(met) = self.write(transaction, row, given, &mut answer)? {
+                        let out = (&mut answer, &mut planned);
+                        Box::pin(self.settle(transaction, met, given, out)).await?;
+                    }
                 }
             }
             Source::Query(asked) => {
@@ -239,7 +243,10 @@ impl InsertPlan {
                 while let Some(more) = rows.next().await {
                     for values in more? {
                         let row = self.new_row(self.cast_all(values)?, given)?;
-                        self.write(transaction, row, given, &mut answer)?;
+                        if let Some(met) = self.write(transaction, row, given, &mut answer)? {
+                            let out = (&mut answer, &mut planned);
+                            Box::pin(self.settle(transaction, met, given, out)).await?;
+                        }
                     }
                 }
                 executor.note_figures(&rows)?;
@@ -338,14 +345,14 @@ impl InsertPlan {
             .collect()
     }
 
-    /// Writes one row.
+    /// Writes one row, unless it met one of which DataFusion has to work out what it becomes.
     fn write(
         &self,
         transaction: &mut Transaction,
         new: NewRow,
         given: Given<'_>,
         answer: &mut Written<'_>,
-    ) -> Result<()> {
+    ) -> Result<Option<Met>> {
         let schema = self.table.schema();
         let mut row = new.row;
         if let Some(executor) = given.executor {
@@ -357,7 +364,8 @@ impl InsertPlan {
         if let Some(blind) = &self.blind {
             let (key, new) = schema.encode(&row)?;
             transaction.patch(self.table.id(), key, blind.patch(&new))?;
-            return answer.add(&row, given);
+            answer.add(&row, given)?;
+            return Ok(None);
         }
         let old = match self.reads_first() {
             true => find_row(transaction, &self.table, &row)?,
@@ -366,9 +374,10 @@ impl InsertPlan {
         match (self.mode, &old) {
             (Mode::DeleteOn, old) => {
                 delete_row(transaction, &self.table, old.as_ref().unwrap_or(&row))?;
-                return answer.add(&row, given);
+                answer.add(&row, given)?;
+                return Ok(None);
             }
-            (Mode::UpdateOn, None) => return Ok(()),
+            (Mode::UpdateOn, None) => return Ok(None),
             (Mode::Upsert | Mode::UpdateOn, Some(old)) => {
                 row.clone_from(old);
                 overwrite(&mut row, &self.positions, &new.given);
@@ -379,34 +388,67 @@ impl InsertPlan {
             _ => {}
         }
         replace_row(transaction, &self.table, old.as_deref(), &row)?;
-        answer.add_written(transaction, &self.table, &row, given)
+        answer.add_written(transaction, &self.table, &row, given)?;
+        Ok(None)
     }
 
     /// Writes a row where none is; ON CONFLICT says what happens otherwise.
     fn insert(
         &self,
         transaction: &mut Transaction,
-        mut row: Vec<Value>,
+        row: Vec<Value>,
         given: Given<'_>,
         answer: &mut Written<'_>,
-    ) -> Result<()> {
+    ) -> Result<Option<Met>> {
         let table = &self.table;
         if let Some(conflict) = &self.conflict
             && let Some(old) = conflict.find(transaction, table, &row)?
         {
-            let Some(merged) = conflict.resolve(&old, &row, given)? else {
-                return Ok(());
-            };
-            row = merged;
-            table.schema().fit(&mut row)?;
-            table.schema().generate(&mut row, &conflict.assigned())?;
-            replace_row(transaction, table, Some(&old), &row)?;
-        } else if table.schema().draws_key() {
-            insert_drawn(transaction, table, &row)?;
-        } else {
-            insert_row(transaction, table, &row)?;
+            let met = Met { old, row };
+            if conflict.is_computed() {
+                return Ok(Some(met));
+            }
+            self.merge(transaction, &met, (given, &[]), answer)?;
+            return Ok(None);
         }
-        answer.add_written(transaction, table, &row, given)
+        match table.schema().draws_key() {
+            true => insert_drawn(transaction, table, &row)?,
+            false => insert_row(transaction, table, &row)?,
+        }
+        answer.add_written(transaction, table, &row, given)?;
+        Ok(None)
+    }
+
+    /// Writes what becomes of a row that was met, once DataFusion has worked out what that is.
+    async fn settle(
+        &self,
+        transaction: &mut Transaction,
+        met: Met,
+        given: Given<'_>,
+        (answer, planned): (&mut Written<'_>, &mut Option<PlannedQuery>),
+    ) -> Result<()> {
+        let Some(conflict) = &self.conflict else {
+            return Ok(());
+        };
+        let reader = transaction.reader();
+        let values = conflict.compute(reader, &met, given, planned).await?;
+        self.merge(transaction, &met, (given, &values), answer)
+    }
+
+    fn merge(
+        &self,
+        transaction: &mut Transaction,
+        met: &Met,
+        given: (Given<'_>, &[Value]),
+        answer: &mut Written<'_>,
+    ) -> Result<()> {
+        let table = &self.table;
+        if let Some(conflict) = &self.conflict
+            && let Some(row) = conflict.merge(transaction, table, met, given)?
+        {
+            answer.add_written(transaction, table, &row, given.0)?;
+        }
+        Ok(())
     }
 }
 
