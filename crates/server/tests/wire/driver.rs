@@ -59,6 +59,47 @@ async fn a_transaction_is_whole_or_not_there() {
 }
 
 #[tokio::test]
+async fn clients_that_lock_what_they_read_lose_nothing_and_are_not_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    let fill = "CREATE TABLE owners (id bigint PRIMARY KEY, name text);
+                CREATE TABLE accounts (id bigint PRIMARY KEY, owner bigint, amount bigint NOT NULL);
+                INSERT INTO owners VALUES (1, 'a'), (2, 'b');
+                INSERT INTO accounts VALUES (10, 1, 0), (11, 1, 0), (20, 2, 0)";
+    client.batch_execute(fill).await.unwrap();
+    let by_range = "SELECT id, amount FROM accounts WHERE owner = $1 ORDER BY id FOR UPDATE";
+    let by_join = "SELECT accounts.id, amount FROM owners JOIN accounts ON owner = owners.id
+                   WHERE owners.id = $1 ORDER BY accounts.id FOR NO KEY UPDATE OF accounts";
+    let mut workers = Vec::new();
+    for text in [by_range, by_join, by_range] {
+        let mut client = server.connect().await;
+        workers.push(tokio::spawn(async move {
+            for _ in 0..20 {
+                let transaction = client.transaction().await.unwrap();
+                for row in transaction.query(text, &[&1_i64]).await.unwrap() {
+                    // What was read is what is changed, as programs do that work out the rest.
+                    let (id, amount): (i64, i64) = (row.get(0), row.get(1));
+                    let update = "UPDATE accounts SET amount = $1 WHERE id = $2";
+                    let more = amount + 1;
+                    transaction.execute(update, &[&more, &id]).await.unwrap();
+                }
+                transaction.commit().await.unwrap();
+            }
+        }));
+    }
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    let rows = client
+        .query("SELECT amount FROM accounts ORDER BY id", &[])
+        .await
+        .unwrap();
+    let amounts: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(amounts, [60, 60, 0]);
+}
+
+#[tokio::test]
 async fn workers_that_share_a_queue_never_take_the_same_job() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
