@@ -30,6 +30,7 @@ mod counting;
 mod decode;
 mod explain;
 mod filling;
+mod formats;
 mod functions;
 mod hidden;
 mod items;

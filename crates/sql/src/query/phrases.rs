@@ -9,6 +9,7 @@
 //!   SELECT EXISTS (SELECT …)         SELECT (SELECT count(*) > 0 …)
 //!   a SIMILAR TO 'x%'                a ~ '^(?s:x.*)$'
 //!   t AT TIME ZONE 'utc'             t, whose instants are those of UTC already
+//!   to_char(t, 'YYYY')               to_char(t, '%Y')
 //! ```
 //!
 //! What it knows and means otherwise is refused: other time zones, and numbers above what a float holds.
@@ -18,8 +19,8 @@ use std::ops::ControlFlow;
 use keys::Type;
 use syntax::ast::{self, VisitMut, VisitorMut};
 
-use super::patterns;
 use super::titles::title;
+use super::{formats, patterns};
 use crate::names::tree_name;
 use crate::{Error, Fault, Result};
 
@@ -41,6 +42,7 @@ impl VisitorMut for Phrases {
         let said = match expr {
             ast::Expr::AtTimeZone { .. } => instant(expr),
             ast::Expr::SimilarTo { .. } => similar(expr),
+            ast::Expr::Function(function) => formatted(function),
             ast::Expr::Value(value) => held(&value.value),
             _ => return ControlFlow::Continue(()),
         };
@@ -111,6 +113,36 @@ fn instant(expr: &mut ast::Expr) -> Result<()> {
             "AT TIME ZONE with another zone than UTC: convert times where they are shown",
         )),
     }
+}
+
+/// A time as text, or the other way round, in PostgreSQL's format; one with `%` is DataFusion's own.
+fn formatted(function: &mut ast::Function) -> Result<()> {
+    let name = function.name.0.last().and_then(|part| part.as_ident());
+    let name = name.map(tree_name).unwrap_or_default();
+    let ast::FunctionArguments::List(list) = &mut function.args else {
+        return Ok(());
+    };
+    let [
+        _,
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(format)),
+    ] = list.args.as_mut_slice()
+    else {
+        return Ok(());
+    };
+    if !matches!(name.as_str(), "to_char" | "to_timestamp" | "to_date") {
+        return Ok(());
+    }
+    let Some(written) = text(format) else {
+        let what = format!("{name} with a format that is not written in the statement");
+        return Err(unanswered(&what));
+    };
+    if written.contains('%') {
+        return Ok(());
+    }
+    let understood = formats::understood(written)
+        .map_err(|part| unanswered(&format!("{name} with `{part}` in its format")))?;
+    *format = ast::Expr::Value(ast::Value::SingleQuotedString(understood).into());
+    Ok(())
 }
 
 fn similar(expr: &mut ast::Expr) -> Result<()> {
