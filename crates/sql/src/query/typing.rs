@@ -263,6 +263,8 @@ fn binary(
         | Operator::GtEq
         | Operator::IsDistinctFrom
         | Operator::IsNotDistinctFrom => {
+            // A day is 24 hours here as it is there; only beside a time is it a day of the calendar.
+            let (left, right) = (span(left), span(right));
             let (left_kind, right_kind) = (known(&left, schema), known(&right, schema));
             let left = beside(left, right_kind)?;
             let right = beside(right, left_kind)?;
