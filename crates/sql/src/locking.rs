@@ -103,6 +103,11 @@ fn waits(query: &ast::Query) -> bool {
     !query.locks.is_empty() && !skips(query)
 }
 
+/// Whether any query of a statement locks rows.
+pub(crate) fn locks(kind: &Kind) -> bool {
+    mentions(kind, |query| !query.locks.is_empty())
+}
+
 /// Whether any query of a statement is of some kind.
 fn mentions(kind: &Kind, sought: fn(&ast::Query) -> bool) -> bool {
     let flow = syntax::deep(|| match kind {

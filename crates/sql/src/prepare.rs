@@ -27,7 +27,7 @@ pub(crate) use blanks::without_in as without_blanks;
 
 use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
-use crate::locking::{LockPlan, NestedPlan, SkipPlan, WaitPlan, refuse_skipping};
+use crate::locking::{LockPlan, NestedPlan, SkipPlan, WaitPlan, locks, refuse_skipping};
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn, Wanted};
 use crate::statements::Tally;
@@ -326,6 +326,9 @@ impl Executor {
         reader: &Reader,
         hints: &[Option<Type>],
     ) -> Result<Option<Drafted>> {
+        if !locks(&statement.kind) {
+            return Ok(None);
+        }
         if let Some(nested) = NestedPlan::new(self, statement, reader, hints).await? {
             return Ok(Some(Drafted {
                 parameters: nested.parameters(),
