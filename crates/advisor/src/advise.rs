@@ -38,6 +38,7 @@ mod replay;
 mod schema;
 mod svg;
 mod text;
+mod timeline;
 mod values;
 mod workload;
 
@@ -48,6 +49,7 @@ pub use judge::{Figures, Interval, Judged, PerRead};
 pub use key::{Function, Key, Part};
 pub use replay::{Window, peak_interval, peak_share};
 pub use schema::columns;
+pub use timeline::Timeline;
 
 use std::io::BufRead;
 
@@ -97,10 +99,10 @@ pub struct Advice {
     pub txns: usize,
     /// How many transactions they stand for.
     pub txns_weight: f64,
-    /// How long was recorded.
-    pub duration_us: u64,
-    /// The length of the windows of [`Figures::recorded`]: those that begin in the second half of the
-    /// recording count. Whoever measures the same work takes the same, and [`peak_share`].
+    /// When the work was done.
+    pub timeline: Timeline,
+    /// The length of the windows of [`Figures::recorded`]: those count whose middle is in the second half
+    /// of the work. Whoever measures the same work takes the same, and [`peak_share`].
     pub window_us: u64,
     /// The load of the recording, in cores.
     pub cores: f64,

@@ -93,14 +93,18 @@ pub struct Table {
 /// What partitions did, and how long that took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Keys that were looked up, and ranges that were begun.
-    pub visits: u64,
+    /// Keys that were looked up.
+    pub gets: u64,
+    /// Ranges that were begun.
+    pub scans: u64,
     /// Rows that scans went over.
     pub rows: u64,
     /// Rows that were written.
     pub writes: u64,
-    /// Microseconds of reading.
-    pub read_us: u64,
+    /// Microseconds of looking keys up.
+    pub get_us: u64,
+    /// Microseconds of scanning.
+    pub scan_us: u64,
     /// Microseconds of committing, without the wait for the disk.
     pub commit_us: u64,
 }

@@ -55,10 +55,12 @@ fn table() -> Table {
         bytes: 700_000,
         partitions: 3,
         spent: Some(Spent {
-            visits: 4000,
+            gets: 4000,
+            scans: 300,
             rows: 90_000,
             writes: 1200,
-            read_us: 51_000,
+            get_us: 11_000,
+            scan_us: 51_000,
             commit_us: 17_000,
         }),
         settings: Settings {

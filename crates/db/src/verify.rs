@@ -30,6 +30,7 @@ mod work;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use advisor::advise::{Advice, Judged};
 use keys::Value;
@@ -50,10 +51,13 @@ use self::scratch::Scratch;
 pub(crate) use self::scratch::sweep;
 use self::work::Work;
 
-/// Draws of chance: where a split falls depends on it, so the work is done with several, as the advisor
-/// does.
-const SEEDS: [u64; 3] = [7, 8, 9];
-const RUNS: u32 = 3;
+/// Where a split falls is a matter of chance, so the work is done with several draws, as the advisor does:
+/// with so few at least, and with more as long as that is soon done.
+const RUNS_MIN: u32 = 3;
+const RUNS_MAX: u32 = 8;
+const SOON: Duration = Duration::from_secs(15);
+/// The first draw.
+const SEED: u64 = 7;
 
 /// Why a key cannot be tried out.
 #[derive(Debug, thiserror::Error)]
@@ -135,15 +139,21 @@ impl Trial {
         let (advice, lines) = self.advices.judge(&self.recorder, ground, &self.table)?;
         let judged = self.chosen(&advice, before)?;
         let live = self.catalog.get(&self.table)?;
-        let work = Work::read(&lines, &advice.table)?;
+        let work = Work::read(&lines, &advice)?;
         drop(lines);
         let sample = Sample::of(&self.store, &live, &work)?;
         let mut measured = replay::Measured::default();
-        for seed in SEEDS {
+        let began = self.store.monotonic();
+        for run in 0..RUNS_MAX {
+            let took = self.store.monotonic().saturating_sub(began);
+            if run >= RUNS_MIN && took + took / run > SOON {
+                break;
+            }
+            let seed = SEED + u64::from(run);
             let scratch = self.scratch(&advice, judged, seed).await?;
             let limit = replay::Limit {
                 live: Arc::clone(&self.store),
-                parts: RUNS,
+                parts: RUNS_MIN,
                 given_up: given_up.clone(),
             };
             let run = replay::Run::new(scratch, &work, judged, limit)?;

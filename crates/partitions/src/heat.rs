@@ -1,7 +1,7 @@
 //! [`Heat`]: what is done to a partition, counted all the time because counting is cheap.
 //!
 //! ```text
-//!   every access      ──► ten relaxed atomics, only ever growing
+//!   every access      ──► eleven relaxed atomics, only ever growing
 //!   some transactions ──► a reservoir of whole footprints (samples.rs), behind a lock that nobody
 //!                         waits for: if it is taken, that transaction goes unsampled
 //!   every tick        ──► totals() minus the totals of the tick before = what happened since
@@ -28,6 +28,7 @@ pub struct Heat {
     written_bytes: AtomicU64,
     busy_ns: AtomicU64,
     commit_ns: AtomicU64,
+    scan_ns: AtomicU64,
     single_partition_txns: AtomicU64,
     multi_partition_txns: AtomicU64,
     samples: Mutex<Samples>,
@@ -53,6 +54,8 @@ pub struct HeatTotals {
     pub busy_ns: u64,
     /// How much of that was committing.
     pub commit_ns: u64,
+    /// And how much scanning.
+    pub scan_ns: u64,
     /// Transactions that touched this partition and no other.
     pub single_partition_txns: u64,
     /// Transactions that touched others as well.
@@ -71,6 +74,7 @@ impl Heat {
             (&self.written_bytes, more.written_bytes),
             (&self.busy_ns, more.busy_ns),
             (&self.commit_ns, more.commit_ns),
+            (&self.scan_ns, more.scan_ns),
             (&self.single_partition_txns, more.single_partition_txns),
             (&self.multi_partition_txns, more.multi_partition_txns),
         ] {
@@ -92,6 +96,7 @@ impl Heat {
             written_bytes: self.written_bytes.load(Ordering::Relaxed),
             busy_ns: self.busy_ns.load(Ordering::Relaxed),
             commit_ns: self.commit_ns.load(Ordering::Relaxed),
+            scan_ns: self.scan_ns.load(Ordering::Relaxed),
             single_partition_txns: self.single_partition_txns.load(Ordering::Relaxed),
             multi_partition_txns: self.multi_partition_txns.load(Ordering::Relaxed),
         }
@@ -130,6 +135,7 @@ impl HeatTotals {
             written_bytes: self.written_bytes.saturating_add(more.written_bytes),
             busy_ns: self.busy_ns.saturating_add(more.busy_ns),
             commit_ns: self.commit_ns.saturating_add(more.commit_ns),
+            scan_ns: self.scan_ns.saturating_add(more.scan_ns),
             single_partition_txns: self
                 .single_partition_txns
                 .saturating_add(more.single_partition_txns),
@@ -151,6 +157,7 @@ impl HeatTotals {
             written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
             busy_ns: self.busy_ns.saturating_sub(earlier.busy_ns),
             commit_ns: self.commit_ns.saturating_sub(earlier.commit_ns),
+            scan_ns: self.scan_ns.saturating_sub(earlier.scan_ns),
             single_partition_txns: self
                 .single_partition_txns
                 .saturating_sub(earlier.single_partition_txns),

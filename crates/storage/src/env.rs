@@ -18,6 +18,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use nix::time::{ClockId, clock_gettime};
+
 /// What time it is.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Microseconds since 1970-01-01 UTC. May jump when an administrator sets the clock.
@@ -25,6 +27,15 @@ pub trait Clock: Send + Sync + fmt::Debug {
 
     /// Time since some fixed instant; never goes back. For measuring how long something took.
     fn monotonic(&self) -> Duration;
+
+    /// Time that the thread which asks has worked: while others had its processor it stands still. Only
+    /// what lies between two looks on one thread means something. A clock that is made up has one time.
+    fn worked(&self) -> Duration {
+        self.monotonic()
+    }
+
+    /// Rows were gone over. A clock that is made up may let that take time; a real one knows by itself.
+    fn passed_rows(&self, _rows: u64) {}
 }
 
 /// A source of chance.
@@ -81,6 +92,11 @@ impl Clock for SystemClock {
 
     fn monotonic(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    fn worked(&self) -> Duration {
+        clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+            .map_or_else(|_| self.monotonic(), Duration::from)
     }
 }
 
@@ -243,5 +259,7 @@ mod tests {
         assert!(clock.now_us() > 1_700_000_000_000_000);
         let before = clock.monotonic();
         assert!(clock.monotonic() >= before);
+        let worked = clock.worked();
+        assert!(clock.worked() >= worked);
     }
 }

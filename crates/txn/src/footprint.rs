@@ -118,7 +118,11 @@ impl Footprints {
         }
         if keep {
             let busy_ns = u64::try_from(touch.took.as_nanos()).unwrap_or(u64::MAX);
-            entry.totals.busy_ns += busy_ns.saturating_mul(one_in);
+            let busy_ns = busy_ns.saturating_mul(one_in);
+            entry.totals.busy_ns += busy_ns;
+            if touch.kind == AccessKind::Scan {
+                entry.totals.scan_ns += busy_ns;
+            }
             entry.accesses.push(Access {
                 kind: touch.kind,
                 key: Bytes::copy_from_slice(touch.key),

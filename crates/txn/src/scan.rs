@@ -340,7 +340,7 @@ impl Scan {
             upper: current.range.upper.as_ref(),
             rows: current.rows,
             bytes: current.bytes,
-            took: self.view.elapsed(current.started) / self.side_by_side,
+            took: self.view.scanned(current.started, current.rows) / self.side_by_side,
         };
         self.view.touch(&current.partition, &touch);
     }

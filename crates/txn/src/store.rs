@@ -297,6 +297,16 @@ impl Store {
         self.clock.monotonic()
     }
 
+    /// Time that this thread has worked, for measuring what something takes where others work too.
+    pub fn worked(&self) -> Duration {
+        self.clock.worked()
+    }
+
+    /// Tells the clock that rows were gone over, for another store that is timed by it.
+    pub fn passed_rows(&self, rows: u64) {
+        self.clock.passed_rows(rows);
+    }
+
     /// Sixty-four random bits; not for secrets.
     pub fn random(&self) -> u64 {
         self.random.next_u64()

@@ -401,6 +401,14 @@ impl View {
         self.sampled.then(|| self.store.clock.monotonic())
     }
 
+    /// How long a scan over so many rows took.
+    pub(crate) fn scanned(&self, started: Option<Duration>, rows: u64) -> Duration {
+        if started.is_some() {
+            self.store.clock.passed_rows(rows);
+        }
+        self.elapsed(started)
+    }
+
     pub(crate) fn elapsed(&self, started: Option<Duration>) -> Duration {
         started.map_or(Duration::ZERO, |then| {
             self.store.clock.monotonic().saturating_sub(then)

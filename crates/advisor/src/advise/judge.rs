@@ -27,9 +27,12 @@ const CHECK_INTERVAL_S: u64 = 5;
 const WINDOW_TXNS: usize = 400;
 const WINDOWS_MIN: usize = 8;
 const WINDOWS_MAX: usize = 60;
-/// Where a split falls is a matter of chance, so a replay is repeated with other draws, unless very
-/// many transactions make chance small and repeating long.
-const REPEATS: usize = 3;
+/// Where a split falls is a matter of chance, and the busiest partition one's luck: a tenth more or less
+/// with each draw. So a replay is repeated, the more often the shorter it is; very many transactions
+/// make chance small and repeating long.
+const REPEATS_MIN: usize = 3;
+const REPEATS_MAX: usize = 12;
+const REPEATED_TXNS: usize = 36_000;
 const REPEATED_TXNS_MAX: usize = 200_000;
 
 /// A key with what was found out about it.
@@ -156,7 +159,8 @@ impl<'o> Judge<'o> {
             let is_current = place == 0;
             let mut content = Content::new(&self.workload, &self.known, &key);
             let recorded = self.replay(&key, is_current, Pace::RECORDED, &mut content);
-            let replayed_us = self.workload.duration_us as f64 * weight(recorded.repeats.max(1));
+            let replayed_us =
+                self.workload.timeline.duration_us() as f64 * weight(recorded.repeats.max(1));
             let cores = ratio(recorded.busy_us, replayed_us);
             if is_current {
                 self.cores = cores;
@@ -217,7 +221,7 @@ impl<'o> Judge<'o> {
         Advice {
             txns: self.workload.txns.len(),
             txns_weight: self.workload.weight(),
-            duration_us: self.workload.duration_us,
+            timeline: self.workload.timeline,
             window_us,
             cores: self.cores,
             judged_cores: GROWN_SPLITS * self.settings.split_load().ratio(),
@@ -234,7 +238,7 @@ impl<'o> Judge<'o> {
         let wanted = GROWN_SPLITS * self.settings.split_load().ratio();
         let chosen = ratio(wanted, cores).max(1.0);
         let load = self.options.load.unwrap_or(chosen);
-        let stretch = (GROWN_US_MIN / self.workload.duration_us as f64).max(1.0);
+        let stretch = (GROWN_US_MIN / self.workload.timeline.duration_us() as f64).max(1.0);
         match load > 1.0 || self.options.load.is_some() {
             true => Pace { load, stretch },
             false => Pace::RECORDED,
@@ -250,13 +254,19 @@ impl<'o> Judge<'o> {
     ) -> Outcome {
         let mut setting = self.setting(key, is_current, pace);
         let mut outcome = replay(&setting, content);
-        if self.workload.txns.len() <= REPEATED_TXNS_MAX {
-            for _ in 1..REPEATS {
-                setting.seed = setting.seed.wrapping_add(1);
-                outcome.add(&replay(&setting, content));
-            }
+        for _ in 1..self.repeats(pace) {
+            setting.seed = setting.seed.wrapping_add(1);
+            outcome.add(replay(&setting, content));
         }
         outcome
+    }
+
+    fn repeats(&self, pace: Pace) -> usize {
+        match self.workload.txns.len() {
+            txns if txns > REPEATED_TXNS_MAX => 1,
+            _ if pace == Pace::RECORDED => REPEATS_MIN,
+            txns => (REPEATED_TXNS / txns.max(1)).clamp(REPEATS_MIN, REPEATS_MAX),
+        }
     }
 
     fn picture(&self, key: &Key, is_current: bool) -> Option<HeatMap> {
@@ -274,7 +284,7 @@ impl<'o> Judge<'o> {
             interval_s => interval_s,
         };
         let interval_us = interval_s.saturating_mul(1_000_000);
-        let duration_us = whole(self.workload.duration_us as f64 * pace.stretch);
+        let duration_us = whole(self.workload.timeline.duration_us() as f64 * pace.stretch);
         let windows = (self.workload.txns.len() / WINDOW_TXNS).clamp(WINDOWS_MIN, WINDOWS_MAX);
         let windows = u64::try_from(windows).unwrap_or(1);
         Setting {
@@ -292,7 +302,7 @@ impl<'o> Judge<'o> {
 
     fn figures(&self, one: &Tried, current: f64) -> Figures {
         let interval = |outcome: &Outcome| {
-            let (low, high) = peak_interval(&outcome.windows, self.options.seed);
+            let (low, high) = peak_interval(&outcome.runs, self.options.seed);
             Interval {
                 value: outcome.peak(),
                 low,
@@ -300,6 +310,8 @@ impl<'o> Judge<'o> {
             }
         };
         let per_read = |(partitions, rows)| PerRead { partitions, rows };
+        let replays = one.grown.repeats.max(1);
+        let per_replay = |count: usize| (count + replays / 2) / replays;
         let statements = one.grown.reads.iter().map(|reads| {
             (reads.runs > 0.0).then(|| PerRead {
                 partitions: reads.partitions / reads.runs,
@@ -320,8 +332,8 @@ impl<'o> Judge<'o> {
             key_bytes: one.key_bytes,
             partitions: one.grown.partitions,
             recorded_partitions: one.recorded.partitions,
-            splits: one.grown.splits,
-            merges: one.grown.merges,
+            splits: per_replay(one.grown.splits),
+            merges: per_replay(one.grown.merges),
             refusal: one.grown.refusal.as_ref().map(ToString::to_string),
             refusal_name: one.grown.refusal.as_ref().map(|verdict| verdict.name()),
         }

@@ -231,7 +231,7 @@ proptest! {
         prop_assert!(outcome.single == outcome.txns, "an insert of one row touches one partition");
         // Every row that was inserted is there in the end, once for each row it stands for.
         prop_assert!((rows - 2.0 * f64::from(count)).abs() < 1e-6 * rows, "{rows}");
-        for window in &outcome.windows {
+        for window in outcome.runs.iter().flatten() {
             prop_assert!(window.peak_us <= window.busy_us * (1.0 + 1e-9));
             prop_assert!(window.peak_us > 0.0);
         }

@@ -96,7 +96,7 @@ impl Picture {
             title: format!(
                 "Heat of {} under {keys}, {} recorded",
                 advice.table.name,
-                moment(advice.duration_us)
+                moment(advice.timeline.duration_us())
             ),
             width: LEFT_PX + sides.len().max(1) * (MAP_PX.0 + MARGIN_PX),
             height: TOP_PX + MAP_PX.1 + 3 * LINE_PX + MARGIN_PX,
@@ -111,10 +111,10 @@ impl Picture {
             let left = LEFT_PX + number * (MAP_PX.0 + MARGIN_PX);
             picture.titles(left, judged);
             picture.map(left, heat, hottest_us);
-            picture.times(left, advice.duration_us);
+            picture.times(left, advice.timeline.duration_us());
         }
         picture.places();
-        picture.legend(hottest_us, advice.duration_us);
+        picture.legend(hottest_us, advice.timeline.duration_us());
         picture
     }
 

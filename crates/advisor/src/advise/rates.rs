@@ -45,17 +45,21 @@ impl Rates {
     /// is more than what its partitions spend on it, and that of a lone insert is not known at all.
     pub(crate) fn measured(self, spent: Spent) -> Self {
         let mut rates = self;
-        if spent.visits >= SPENT_MIN {
-            let should_us = self.visit_us * count(spent.visits) + self.row_us * count(spent.rows);
-            let times = ratio(count(spent.read_us), should_us);
+        let should_us = self.visit_us * count(spent.scans) + self.row_us * count(spent.rows);
+        let times = ratio(count(spent.scan_us), should_us);
+        if spent.gets >= SPENT_MIN {
+            rates.visit_us = ratio(count(spent.get_us), count(spent.gets));
+        } else if spent.scans >= SPENT_MIN {
             rates.visit_us = self.visit_us * times;
-            rates.row_us = self.row_us * times;
+        }
+        if spent.rows >= SPENT_MIN {
+            // What a scan takes besides its rows is a visit.
+            let rows_us = count(spent.scan_us) - rates.visit_us * count(spent.scans);
+            rates.row_us = ratio(rows_us.max(0.0), count(spent.rows)).max(ROW_US_MIN);
         }
         if spent.writes >= SPENT_MIN {
             rates.write_us = ratio(count(spent.commit_us), count(spent.writes));
-            // A visit is learned from statements, and uncertain where those go over many rows. Looking
-            // one key up takes no longer than committing it.
-            rates.insert_us = rates.write_us + rates.visit_us.min(rates.write_us);
+            rates.insert_us = rates.write_us + rates.visit_us;
         }
         rates
     }
@@ -149,10 +153,12 @@ mod tests {
     #[test]
     fn what_partitions_spent_counts_and_not_what_statements_took() {
         let spent = Spent {
-            visits: 1_000,
+            gets: 2_000,
+            scans: 1_000,
             rows: 100_000,
             writes: 500,
-            read_us: 20_000,
+            get_us: 20_000,
+            scan_us: 20_000,
             commit_us: 15_000,
         };
         let expected = Rates {
@@ -167,7 +173,9 @@ mod tests {
     #[test]
     fn little_that_was_spent_says_nothing() {
         let spent = Spent {
-            visits: 99,
+            gets: 99,
+            scans: 99,
+            rows: 99,
             writes: 99,
             ..Spent::default()
         };

@@ -83,8 +83,8 @@ impl Setting<'_> {
 /// What came out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// Busy time by window of the second half, in microseconds of the recording.
-    pub(crate) windows: Vec<Window>,
+    /// Busy time by window of the second half, in microseconds of the recording, for each replay.
+    pub(crate) runs: Vec<Vec<Window>>,
     /// Transactions of the second half, and those that touched one partition.
     pub(crate) txns: f64,
     pub(crate) single: f64,
@@ -137,10 +137,13 @@ pub(crate) fn replay(setting: &Setting<'_>, content: &mut Content<'_>) -> Outcom
         ranges: Ranges::default(),
         touches: Touches::default(),
         ticks: 0,
-        end_us: stretched(workload.duration_us, setting.pace.stretch),
+        end_us: stretched(workload.timeline.duration_us(), setting.pace.stretch),
+        windows: Vec::new(),
         outcome: Outcome {
             reads: vec![Reads::default(); workload.statements.len()],
-            heat: setting.draw.then(|| HeatMap::new(workload.duration_us)),
+            heat: setting
+                .draw
+                .then(|| HeatMap::new(workload.timeline.duration_us())),
             ..Outcome::default()
         },
     };
@@ -170,6 +173,7 @@ struct Replay<'a, 'c> {
     touches: Touches,
     ticks: u64,
     end_us: u64,
+    windows: Vec<Window>,
     outcome: Outcome,
 }
 
@@ -208,10 +212,15 @@ impl Replay<'_, '_> {
             window.busy_us += busy_us;
             window.peak_us = window.peak_us.max(busy_us);
         }
-        let begun_us = now_us.saturating_sub(self.setting.window_us());
-        if begun_us.saturating_mul(2) >= self.end_us && window.busy_us > 0.0 {
-            self.outcome.windows.push(window);
+        let middle_us = now_us.saturating_sub(self.setting.window_us() / 2);
+        if self.is_second_half(middle_us) && window.busy_us > 0.0 {
+            self.windows.push(window);
         }
+    }
+
+    fn is_second_half(&self, now_us: u64) -> bool {
+        let Setting { workload, pace, .. } = self.setting;
+        workload.timeline.is_second_half(now_us, pace.stretch)
     }
 
     fn run(&mut self, txn: &Txn, now_us: u64) {
@@ -222,7 +231,7 @@ impl Replay<'_, '_> {
             self.touch(op, txn, now_us);
         }
         self.touches.group();
-        if now_us.saturating_mul(2) >= self.end_us {
+        if self.is_second_half(now_us) {
             self.outcome.txns += txn.weight;
             if self.touches.partitions() <= 1 {
                 self.outcome.single += txn.weight;
@@ -317,6 +326,7 @@ impl Replay<'_, '_> {
     }
 
     fn finish(mut self) -> Outcome {
+        self.outcome.runs.push(self.windows);
         self.outcome.partitions = self.partitions.list.len();
         self.outcome.repeats = 1;
         self.outcome
@@ -324,9 +334,11 @@ impl Replay<'_, '_> {
 }
 
 impl Outcome {
-    /// Adds what another replay of the same gave; partitions and splits stay those of the first.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.windows.extend_from_slice(&other.windows);
+    /// Adds what another replay of the same gave; the partitions stay those of the first.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.runs.extend(other.runs);
+        self.splits += other.splits;
+        self.merges += other.merges;
         self.txns += other.txns;
         self.single += other.single;
         for (sum, more) in self.reads.iter_mut().zip(&other.reads) {
@@ -341,7 +353,7 @@ impl Outcome {
 
     /// The share of the busiest partition in the second half.
     pub(crate) fn peak(&self) -> f64 {
-        peak_share(&self.windows)
+        peak_share(self.runs.iter().flatten())
     }
 
     /// Partitions and rows of one read, over all statements.
@@ -356,32 +368,40 @@ impl Outcome {
 }
 
 /// The share of the busiest partition: of each window its busiest, summed up, by all.
-pub fn peak_share(windows: &[Window]) -> f64 {
-    let sum = |one: fn(&Window) -> f64| windows.iter().map(one).sum::<f64>();
-    ratio(sum(|window| window.peak_us), sum(|window| window.busy_us))
+pub fn peak_share<'w>(windows: impl IntoIterator<Item = &'w Window>) -> f64 {
+    let mut sum = Window::default();
+    for window in windows {
+        sum.peak_us += window.peak_us;
+        sum.busy_us += window.busy_us;
+    }
+    ratio(sum.peak_us, sum.busy_us)
 }
 
-/// The share of the busiest partition with an interval that holds it nine times of ten: the windows
-/// are drawn again and again, as many as there are, with repetition.
-pub fn peak_interval(windows: &[Window], seed: u64) -> (f64, f64) {
+/// The bounds that hold the share of the busiest partition nine times of ten. Replays are drawn again and
+/// again, as many as there are, with repetition, and of each its windows: those of one replay have their
+/// splits in common, and say little about where others would have fallen.
+pub fn peak_interval(runs: &[Vec<Window>], seed: u64) -> (f64, f64) {
     const DRAWS: usize = 200;
-    if windows.is_empty() {
-        return (0.0, 0.0);
-    }
     let random = SeededRandom::new(seed);
-    let count = u64::try_from(windows.len()).unwrap_or(u64::MAX);
     let mut peaks: Vec<f64> = (0..DRAWS)
         .map(|_| {
-            let drawn = (0..windows.len()).filter_map(|_| {
-                let place = usize::try_from(random.below(count)).ok()?;
-                windows.get(place).copied()
-            });
-            peak_share(&drawn.collect::<Vec<_>>())
+            let runs = drawn(runs, &random);
+            let windows = runs.flat_map(|windows| drawn(windows, &random));
+            peak_share(windows)
         })
         .collect();
     peaks.sort_by(f64::total_cmp);
     let quantile = |part: usize| peaks.get(DRAWS * part / 100).copied().unwrap_or_default();
     (quantile(5), quantile(95))
+}
+
+/// As many as there are, each any of them.
+fn drawn<'a, T>(from: &'a [T], random: &'a SeededRandom) -> impl Iterator<Item = &'a T> {
+    let count = u64::try_from(from.len()).unwrap_or(u64::MAX);
+    (0..count).filter_map(move |_| {
+        let place = usize::try_from(random.below(count)).ok()?;
+        from.get(place)
+    })
 }
 
 /// Uniform in [0, 1).

@@ -177,7 +177,7 @@ impl Page {
         }
         self.say(format_args!(
             "\nThe recorded {}, from left to right; the last rows of the table on top.",
-            duration(advice.duration_us)
+            duration(advice.timeline.duration_us())
         ));
         let hottest = sides
             .iter()
@@ -222,11 +222,16 @@ fn heading(advice: &Advice) -> String {
         true => format!(", standing for {:.0}", advice.txns_weight),
         false => String::new(),
     };
+    let timeline = &advice.timeline;
     let mut said = format!(
-        "Keys for {}, from {txns} recorded transactions{stands_for} of {}.",
+        "Keys for {}, from {txns} recorded transactions{stands_for} of {}",
         advice.table.name,
-        duration(advice.duration_us)
+        duration(timeline.duration_us())
     );
+    let _ = match timeline.paused_us() {
+        0 => write!(said, "."),
+        paused_us => write!(said, ", pauses of {} left out.", duration(paused_us)),
+    };
     let _ = write!(
         said,
         "\nThe work kept {} of a core busy. Each key is judged at a load of {} cores or more, which one \

@@ -19,6 +19,7 @@ use keys::Value;
 
 use super::number::{at, small, weight};
 use super::rates::{Fit, Rates};
+use super::timeline::Timeline;
 use super::values::{UNKNOWN, Values};
 use crate::trace::{self, Order, Statement, Table};
 
@@ -41,15 +42,16 @@ pub(crate) struct Workload {
     pub(crate) cells: Vec<u32>,
     pub(crate) rows: Rows,
     pub(crate) rates: Rates,
-    /// When the recording began, and how long it went on.
+    /// When the recording began, and when in it the work was done.
     pub(crate) from_us: u64,
-    pub(crate) duration_us: u64,
+    pub(crate) timeline: Timeline,
     pub(crate) usage: Usage,
 }
 
 /// A transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Txn {
+    /// When, on the timeline.
     pub(crate) at_us: u64,
     pub(crate) weight: f64,
     pub(crate) ops: Range<u32>,
@@ -233,9 +235,12 @@ impl Builder {
         workload.values.seal();
         workload.from_us = header.from_us;
         workload.txns.sort_by_key(|txn| txn.at_us);
-        let last_us = workload.txns.last().map_or(0, |txn| txn.at_us + 1);
-        let promised_us = header.to_us.saturating_sub(header.from_us);
-        workload.duration_us = promised_us.max(last_us).max(1);
+        let times = workload.txns.iter().map(|txn| (txn.at_us, txn.weight));
+        let recorded_us = header.to_us.saturating_sub(header.from_us);
+        workload.timeline = Timeline::new(&times.collect::<Vec<_>>(), recorded_us);
+        for txn in &mut workload.txns {
+            txn.at_us = workload.timeline.at(txn.at_us);
+        }
         workload.rates = self.fit.rates();
         Some(workload)
     }
@@ -263,7 +268,7 @@ impl Workload {
             cells: Vec::new(),
             rates: Rates::default(),
             from_us: 0,
-            duration_us: 0,
+            timeline: Timeline::default(),
         }
     }
 

@@ -371,10 +371,12 @@ fn read_table(fields: &Object) -> Read1<Table> {
         let spent = spent.as_object().ok_or("spent is no object")?;
         let number = |name| Ok::<_, String>(optional(spent, name)?.unwrap_or_default());
         table.spent = Some(Spent {
-            visits: number("visits")?,
+            gets: number("gets")?,
+            scans: number("scans")?,
             rows: number("rows")?,
             writes: number("writes")?,
-            read_us: number("read_us")?,
+            get_us: number("get_us")?,
+            scan_us: number("scan_us")?,
             commit_us: number("commit_us")?,
         });
     }

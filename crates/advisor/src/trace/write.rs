@@ -177,14 +177,22 @@ fn append_spent(line: &mut String, table: &Table) {
     let Some(spent) = &table.spent else {
         return;
     };
-    append_text(
-        line,
-        format_args!(
-            "\"spent\":{{\"visits\":{},\"rows\":{},\"writes\":{},\"read_us\":{},\
-             \"commit_us\":{}}},",
-            spent.visits, spent.rows, spent.writes, spent.read_us, spent.commit_us
-        ),
-    );
+    let parts = [
+        ("gets", spent.gets),
+        ("scans", spent.scans),
+        ("rows", spent.rows),
+        ("writes", spent.writes),
+        ("get_us", spent.get_us),
+        ("scan_us", spent.scan_us),
+        ("commit_us", spent.commit_us),
+    ];
+    line.push_str("\"spent\":");
+    let mut sign = '{';
+    for (name, number) in parts {
+        append_text(line, format_args!("{sign}\"{name}\":{number}"));
+        sign = ',';
+    }
+    line.push_str("},");
 }
 
 fn append_settings(line: &mut String, table: &Table) {

@@ -381,10 +381,12 @@ fn spent(partitions: &[Arc<Partition>]) -> Spent {
     let totals = partitions.iter().map(|one| one.heat.totals());
     let sum = totals.fold(HeatTotals::default(), |sum, one| sum.plus(&one));
     Spent {
-        visits: sum.reads + sum.scans,
+        gets: sum.reads,
+        scans: sum.scans,
         rows: sum.scanned_rows,
         writes: sum.writes,
-        read_us: sum.busy_ns.saturating_sub(sum.commit_ns) / 1_000,
+        get_us: sum.busy_ns.saturating_sub(sum.commit_ns + sum.scan_ns) / 1_000,
+        scan_us: sum.scan_ns / 1_000,
         commit_us: sum.commit_ns / 1_000,
     }
 }

@@ -136,7 +136,7 @@ impl<'w> Run<'w> {
             window: BTreeMap::new(),
             ticks: 0,
             interval_us: policy.check_interval_s.max(1).saturating_mul(1_000_000),
-            end_us: stretched(work.duration_us, figures.stretch),
+            end_us: stretched(work.timeline.duration_us(), figures.stretch),
             times: figures.load * figures.stretch,
             busy_s: 0.0,
             weight: 0.0,
@@ -236,7 +236,7 @@ impl<'w> Run<'w> {
         self.take_heat()?;
         let window_us = self.judged.figures.grown_window_us.max(self.interval_us);
         if tick_us.is_multiple_of(window_us) {
-            self.end_window(tick_us.saturating_sub(window_us));
+            self.end_window(tick_us.saturating_sub(window_us / 2));
         }
         let done = self.scratch.database.balance()?;
         self.measured.splits += done.splits;
@@ -250,9 +250,10 @@ impl<'w> Run<'w> {
     /// The rows come that came until now.
     async fn arrive(&mut self, tick_us: u64) -> Result<()> {
         let stretch = self.judged.figures.stretch;
-        let from_us = self.work.from_us;
-        let has_come =
-            |came: &&Came| stretched(came.at_us.saturating_sub(from_us), stretch) <= tick_us;
+        let (from_us, timeline) = (self.work.from_us, &self.work.timeline);
+        let has_come = |came: &&Came| {
+            stretched(timeline.at(came.at_us.saturating_sub(from_us)), stretch) <= tick_us
+        };
         let mut some = Vec::new();
         while let Some(came) = self.arriving.pop_if(|came| has_come(came)) {
             some.push(came);
@@ -278,20 +279,21 @@ impl<'w> Run<'w> {
         Ok(())
     }
 
-    fn end_window(&mut self, begun_us: u64) {
+    fn end_window(&mut self, middle_us: u64) {
         let mut window = Window::default();
         for busy_ns in std::mem::take(&mut self.window).into_values() {
             let busy_us = count(busy_ns) / 1e3;
             window.busy_us += busy_us;
             window.peak_us = window.peak_us.max(busy_us);
         }
-        if self.is_second_half(begun_us) && window.busy_us > 0.0 {
+        if self.is_second_half(middle_us) && window.busy_us > 0.0 {
             self.measured.windows.push(window);
         }
     }
 
     fn is_second_half(&self, at_us: u64) -> bool {
-        at_us.saturating_mul(2) >= self.end_us
+        let stretch = self.judged.figures.stretch;
+        self.work.timeline.is_second_half(at_us, stretch)
     }
 
     /// Works out what a second has to count as so that the load is the one that was predicted for.

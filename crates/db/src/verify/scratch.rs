@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -119,8 +120,11 @@ impl Scratch {
     }
 }
 
-/// A clock that shows the time of a trace, and measures how long something takes by the clock of the live
-/// database, so many times over.
+/// A clock that shows the time of a trace, and measures what work takes by the clock of the live database,
+/// so many times over.
+///
+/// A transaction stands for hundreds here. Were it taken for slow because somebody else had the processor
+/// for a moment, hundreds would be: so what counts is how long the thread worked.
 #[derive(Debug)]
 pub(super) struct TraceClock {
     live: Arc<Store>,
@@ -130,28 +134,53 @@ pub(super) struct TraceClock {
 #[derive(Debug)]
 struct Shown {
     now_us: u64,
-    /// What was measured until `since`, and how fast it goes on.
+    /// What was measured until the last look, and what a second counts as from there on.
     measured: Duration,
-    since: Duration,
+    last: Look,
     times: f64,
 }
 
+/// A look at the clock of the live database.
+#[derive(Debug)]
+struct Look {
+    thread: ThreadId,
+    worked: Duration,
+}
+
+impl Look {
+    fn now(live: &Store) -> Self {
+        Self {
+            thread: thread::current().id(),
+            worked: live.worked(),
+        }
+    }
+
+    /// What was worked since another look. Nothing is timed from one thread to another.
+    fn since(&self, earlier: &Self) -> Duration {
+        match self.thread == earlier.thread {
+            true => self.worked.saturating_sub(earlier.worked),
+            false => Duration::ZERO,
+        }
+    }
+}
+
 impl Shown {
-    fn measured(&self, live: Duration) -> Duration {
-        let more = live.saturating_sub(self.since).as_secs_f64() * self.times;
+    fn look(&mut self, live: &Store) {
+        let look = Look::now(live);
+        let more = look.since(&self.last).as_secs_f64() * self.times;
         let more = Duration::try_from_secs_f64(more).unwrap_or_default();
-        self.measured.saturating_add(more)
+        self.measured = self.measured.saturating_add(more);
+        self.last = look;
     }
 }
 
 impl TraceClock {
     fn new(live: Arc<Store>) -> Self {
-        let since = live.monotonic();
         Self {
             state: Mutex::new(Shown {
                 now_us: live.now_us(),
                 measured: Duration::ZERO,
-                since,
+                last: Look::now(&live),
                 times: 0.0,
             }),
             live,
@@ -160,10 +189,8 @@ impl TraceClock {
 
     /// From now on it is `now_us`, and what takes a second counts as so many.
     pub(super) fn set(&self, now_us: u64, times: f64) {
-        let live = self.live.monotonic();
         let mut shown = self.state.lock();
-        shown.measured = shown.measured(live);
-        shown.since = live;
+        shown.look(&self.live);
         shown.times = times;
         shown.now_us = now_us;
     }
@@ -175,7 +202,12 @@ impl Clock for TraceClock {
     }
 
     fn monotonic(&self) -> Duration {
-        let live = self.live.monotonic();
-        self.state.lock().measured(live)
+        let mut shown = self.state.lock();
+        shown.look(&self.live);
+        shown.measured
+    }
+
+    fn passed_rows(&self, rows: u64) {
+        self.live.passed_rows(rows);
     }
 }

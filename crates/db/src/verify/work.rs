@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use advisor::advise::{Advice, Timeline};
 use advisor::trace::{Kind, Op, Reader, Table, Txn};
 
 use crate::Result;
@@ -16,7 +17,7 @@ pub(super) struct Work {
     pub(super) txns: Vec<Txn>,
     kinds: HashMap<u32, Kind>,
     pub(super) from_us: u64,
-    pub(super) duration_us: u64,
+    pub(super) timeline: Timeline,
     /// Rows that were inserted, recorded or not.
     pub(super) inserted: f64,
     /// How many transactions of the trace one of these stands for.
@@ -24,15 +25,17 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Reads what a trace has of a table.
-    pub(super) fn read(lines: &[u8], table: &Table) -> Result<Self> {
+    /// Reads what a trace has of the table that was advised on.
+    pub(super) fn read(lines: &[u8], advice: &Advice) -> Result<Self> {
+        let table = &advice.table;
+        let timeline = advice.timeline.clone();
         let mut reader = Reader::new(lines)?;
         let mut work = Self {
             table: table.clone(),
             txns: Vec::new(),
             kinds: HashMap::new(),
             from_us: 0,
-            duration_us: 0,
+            timeline,
             inserted: 0.0,
             one_in: 1,
         };
@@ -65,14 +68,11 @@ impl Work {
             }
         }
         for txn in &mut work.txns {
+            txn.at_us = work.timeline.at(txn.at_us);
             txn.weight *= super::replay::as_float(work.one_in);
         }
         work.txns.sort_by_key(|txn| txn.at_us);
-        let header = reader.header();
-        work.from_us = header.from_us;
-        let last_us = work.txns.last().map_or(0, |txn| txn.at_us + 1);
-        let promised_us = header.to_us.saturating_sub(header.from_us);
-        work.duration_us = promised_us.max(last_us).max(1);
+        work.from_us = reader.header().from_us;
         Ok(work)
     }
 

@@ -16,12 +16,15 @@ use crate::database::{opened, run};
 const PAUSE_US: u64 = 100_000;
 /// What passes between two looks at the clock.
 const LOOK_NS: u64 = 20_000;
+/// What going over a row takes.
+const ROW_NS: u64 = 1_000;
 
-/// A clock that goes on when it is told to, and a little each time that something is timed.
+/// A clock that goes on when it is told to, and a little each time that something is timed and for each
+/// row that is gone over meanwhile.
 #[derive(Debug, Default)]
 struct StoryClock {
     told_us: AtomicU64,
-    looks: AtomicU64,
+    spent_ns: AtomicU64,
 }
 
 impl Clock for StoryClock {
@@ -30,9 +33,12 @@ impl Clock for StoryClock {
     }
 
     fn monotonic(&self) -> Duration {
-        let looks = self.looks.fetch_add(1, Ordering::SeqCst);
-        Duration::from_micros(self.told_us.load(Ordering::SeqCst))
-            + Duration::from_nanos(looks * LOOK_NS)
+        let spent_ns = self.spent_ns.fetch_add(LOOK_NS, Ordering::SeqCst);
+        Duration::from_micros(self.told_us.load(Ordering::SeqCst)) + Duration::from_nanos(spent_ns)
+    }
+
+    fn passed_rows(&self, rows: u64) {
+        self.spent_ns.fetch_add(rows * ROW_NS, Ordering::SeqCst);
     }
 }
 
@@ -214,6 +220,9 @@ async fn more_events(story: &mut Story, count: u32, user: impl Fn() -> u64) {
 #[tokio::test]
 async fn events_of_users_go_by_user_and_do_what_was_predicted() {
     let mut story = events(3_000, |random| random.below(500)).await;
+    // Nobody works meanwhile, and that is no part of the work.
+    let hour_us = 3_600_000_000;
+    story.clock.told_us.fetch_add(hour_us, Ordering::SeqCst);
     let keys = story.advise().await;
     let now = place(&keys, "(timestamp, userid)");
     assert!(keys[now].current);
