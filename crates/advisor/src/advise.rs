@@ -124,7 +124,7 @@ pub fn advise(trace: &Trace, table: &str, options: &Options) -> Result<Advice> {
     for txn in &trace.txns {
         builder.add(txn);
     }
-    let workload = builder.finish(&trace.header);
+    let workload = builder.finish(&trace.header, &trace.tables);
     let workload = workload.ok_or_else(|| no_such_table(table, &trace.tables))?;
     judge(workload, trace.flaws.clone(), options)
 }
@@ -141,7 +141,7 @@ pub fn advise_on(
         builder.add(&txn);
     }
     builder.learn(reader.tables(), reader.statements());
-    let workload = builder.finish(reader.header());
+    let workload = builder.finish(reader.header(), reader.tables());
     let workload = workload.ok_or_else(|| no_such_table(table, reader.tables()))?;
     judge(workload, reader.flaws().clone(), options)
 }

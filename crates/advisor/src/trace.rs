@@ -109,6 +109,22 @@ pub struct Spent {
     pub commit_us: u64,
 }
 
+impl Spent {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        Self {
+            gets: self.gets.saturating_add(more.gets),
+            scans: self.scans.saturating_add(more.scans),
+            rows: self.rows.saturating_add(more.rows),
+            writes: self.writes.saturating_add(more.writes),
+            get_us: self.get_us.saturating_add(more.get_us),
+            scan_us: self.scan_us.saturating_add(more.scan_us),
+            commit_us: self.commit_us.saturating_add(more.commit_us),
+        }
+    }
+}
+
 /// An index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {

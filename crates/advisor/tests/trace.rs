@@ -166,6 +166,31 @@ fn the_lines_are_those_of_the_documents() {
 }
 
 #[test]
+fn what_is_spent_adds_up() {
+    let mut trace = events();
+    trace.tables[0].spent = None;
+    let more = Spent {
+        gets: 5,
+        scan_us: 70,
+        ..Spent::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &trace.header).unwrap();
+    writer.table(&trace.tables[0]).unwrap();
+    writer.spent(trace.tables[0].id, &more).unwrap();
+    writer.spent(trace.tables[0].id, &more).unwrap();
+    writer.spent(trace.tables[0].id + 1, &more).unwrap();
+    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    let read = read(&text).unwrap();
+    let sum = Spent {
+        gets: 10,
+        scan_us: 140,
+        ..Spent::default()
+    };
+    assert_eq!(read.tables[0].spent, Some(sum));
+    assert_eq!(read.flaws.lines, 1, "one names a table that is not there");
+}
+
+#[test]
 fn the_usual_is_left_out() {
     let text = "{\"evenkeel_trace\":1}\n\
                 {\"table\":{\"id\":1,\"name\":\"t\",\"columns\":[{\"name\":\"a\",\"type\":\"bigint\"}],\"key\":[\"a\"]}}\n\
@@ -235,7 +260,7 @@ fn broken_lines_are_named_and_counted_and_the_rest_is_used() {
             "7: table events has no column nobody",
             "8: column userid: -1 is no Uint64",
             "9: its weight is no number above zero",
-            "10: it is neither a table nor a statement nor a txn",
+            "10: it is neither a table nor a statement nor a txn nor spent",
         ]
     );
 }

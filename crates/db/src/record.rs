@@ -22,6 +22,7 @@ mod export;
 mod lines;
 mod request;
 mod segments;
+mod spending;
 mod take;
 
 use std::io::{self, Write};

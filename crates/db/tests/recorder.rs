@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,7 +27,11 @@ impl Clock for Told {
 }
 
 fn database(clock: &Arc<Told>) -> Arc<Database> {
-    let medium = MemoryMedium::new();
+    opened(clock, &Arc::default(), None)
+}
+
+fn opened(clock: &Arc<Told>, medium: &Arc<MemoryMedium>, trace: Option<PathBuf>) -> Arc<Database> {
+    let medium = Arc::clone(medium);
     let open = move || -> storage::Result<Arc<dyn storage::Engine>> {
         Ok(Arc::new(MemoryEngine::open(&medium)))
     };
@@ -34,6 +39,7 @@ fn database(clock: &Arc<Told>) -> Arc<Database> {
     options.clock = Arc::clone(clock) as Arc<dyn Clock>;
     options.random = Arc::new(SeededRandom::new(7));
     options.background = false;
+    options.trace = trace;
     Arc::new(Database::open_with(options).unwrap())
 }
 
@@ -303,6 +309,35 @@ async fn copies_are_kept_with_some_of_their_rows_and_tables_as_they_are_now() {
 }
 
 /// The rows that a statement answers with.
+#[tokio::test]
+async fn what_partitions_spent_is_kept_over_splits_and_restarts() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(Told::default());
+    let medium = Arc::default();
+    let insert = "INSERT INTO t (id) VALUES ($1)";
+    let mut wanted = 0;
+    for start in 0..2 {
+        let database = opened(&clock, &medium, Some(folder.path().join("trace")));
+        let mut session = Session::new(Arc::clone(&database));
+        if start == 0 {
+            run(&mut session, "CREATE TABLE t (id Int64 PRIMARY KEY)", &[]).await;
+        }
+        for number in 0..20 {
+            clock.0.fetch_add(1_000_000, Ordering::Relaxed);
+            run(&mut session, insert, &[Value::Int64(100 * start + number)]).await;
+            database.write_trace();
+            wanted += 1;
+            if number == 9 {
+                let split = format!("ALTER TABLE t SPLIT AT ({})", 100 * start + 5);
+                run(&mut session, &split, &[]).await;
+            }
+        }
+        let trace = exported(&database);
+        let spent = trace.tables[0].spent.unwrap();
+        assert_eq!((spent.writes, spent.gets), (wanted, wanted));
+    }
+}
+
 async fn rows(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, db::Error> {
     let statement = session.parse(text)?.remove(0);
     let prepared = session.prepare(statement, &[]).await?;

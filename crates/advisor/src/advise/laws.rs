@@ -65,7 +65,7 @@ fn workload(txns: Vec<Txn>) -> Workload {
     for txn in &trace.txns {
         builder.add(txn);
     }
-    builder.finish(&trace.header).unwrap()
+    builder.finish(&trace.header, &trace.tables).unwrap()
 }
 
 fn insert(rows: Vec<Vec<(u16, Value)>>) -> Op {

@@ -73,6 +73,8 @@ pub(crate) struct Fit {
     busy: f64,
     rows_rows: f64,
     rows_busy: f64,
+    /// What the fastest read took.
+    fastest: Option<f64>,
     written: f64,
     write_busy: f64,
 }
@@ -98,6 +100,7 @@ impl Fit {
             return;
         }
         let rows = f64::from(op.rows_read.unwrap_or(op.found));
+        self.fastest = Some(self.fastest.map_or(busy, |fastest| fastest.min(busy)));
         self.reads += txns;
         self.rows += txns * rows;
         self.busy += txns * busy;
@@ -130,8 +133,19 @@ impl Fit {
             false => guess,
         };
         let row_us = row_us.max(ROW_US_MIN);
+        let visit_us = mean_busy - row_us * mean_rows;
+        // Where all reads go over many rows a visit is what a line through their times gives for none,
+        // which may be anything. It is no more than the fastest of them took.
+        let longest = self.fastest.unwrap_or(visit_us);
+        let (visit_us, row_us) = match visit_us > longest {
+            true => (
+                longest,
+                ratio(mean_busy - longest, mean_rows).max(ROW_US_MIN),
+            ),
+            false => (visit_us, row_us),
+        };
         Rates {
-            visit_us: (mean_busy - row_us * mean_rows).max(VISIT_US_MIN),
+            visit_us: visit_us.max(VISIT_US_MIN),
             row_us,
             write_us,
             insert_us: write_us,
@@ -168,6 +182,36 @@ mod tests {
             insert_us: 40.0,
         };
         assert_eq!(LEARNED.measured(spent), expected);
+    }
+
+    #[test]
+    fn a_visit_costs_no_more_than_the_fastest_read() {
+        // Reads of ten thousand rows, whose times have nothing to do with the small differences.
+        let mut fit = Fit::default();
+        for (rows, busy_us) in [(10_000, 9_000.0), (12_000, 8_000.0), (14_000, 7_000.0)] {
+            fit.add(
+                &Op {
+                    statement: 0,
+                    shape: 0,
+                    cells: 0,
+                    rows: 0..0,
+                    found: 10,
+                    rows_read: Some(rows),
+                    limit: None,
+                    busy_us: Some(busy_us),
+                    factor: 1.0,
+                    writes: false,
+                    inserts: false,
+                },
+                1.0,
+            );
+        }
+        let rates = fit.rates();
+        assert!(rates.visit_us <= 7_000.0, "{rates:?}");
+        assert!(
+            (rates.visit_us + 12_000.0 * rates.row_us - 8_000.0).abs() < 1e-6,
+            "{rates:?}"
+        );
     }
 
     #[test]

@@ -207,8 +207,7 @@ impl Replay<'_, '_> {
 
     fn end_window(&mut self, now_us: u64) {
         let mut window = Window::default();
-        for partition in &mut self.partitions.list {
-            let busy_us = std::mem::take(&mut partition.window_us);
+        for busy_us in self.partitions.end_window() {
             window.busy_us += busy_us;
             window.peak_us = window.peak_us.max(busy_us);
         }

@@ -230,8 +230,11 @@ impl Builder {
     }
 
     /// All of it; `None` if the table was not in the trace.
-    pub(crate) fn finish(self, header: &trace::Header) -> Option<Workload> {
+    pub(crate) fn finish(self, header: &trace::Header, tables: &[Table]) -> Option<Workload> {
         let mut workload = self.workload?;
+        // What was spent is known in the end.
+        let own = tables.iter().find(|table| table.id == workload.table.id);
+        workload.table.spent = own.and_then(|table| table.spent);
         workload.values.seal();
         workload.from_us = header.from_us;
         workload.txns.sort_by_key(|txn| txn.at_us);

@@ -211,8 +211,10 @@ impl Known {
             self.add_table(read_table(table)?)?;
         } else if let Some(statement) = one("statement") {
             self.add_statement(read_statement(statement)?)?;
+        } else if let Some(spent) = one("spent") {
+            self.add_spent(required(spent, "table")?, read_spent(spent)?)?;
         } else {
-            return Err("it is neither a table nor a statement nor a txn".to_owned());
+            return Err("it is neither a table nor a statement nor a txn nor spent".to_owned());
         }
         Ok(Line::Shape)
     }
@@ -226,6 +228,15 @@ impl Known {
         }
         self.table_at.insert(table.id, self.tables.len());
         self.tables.push(table);
+        Ok(())
+    }
+
+    fn add_spent(&mut self, table: u32, more: Spent) -> Read1<()> {
+        let at = self.table_at.get(&table);
+        let table = at
+            .and_then(|at| self.tables.get_mut(*at))
+            .ok_or_else(|| format!("table {table} is not there"))?;
+        table.spent = Some(table.spent.unwrap_or_default().plus(more));
         Ok(())
     }
 
@@ -345,6 +356,19 @@ fn read_order(table: &Table, json: &Json) -> Read1<Order> {
     }
 }
 
+fn read_spent(fields: &Object) -> Read1<Spent> {
+    let number = |name| Ok::<_, String>(optional(fields, name)?.unwrap_or_default());
+    Ok(Spent {
+        gets: number("gets")?,
+        scans: number("scans")?,
+        rows: number("rows")?,
+        writes: number("writes")?,
+        get_us: number("get_us")?,
+        scan_us: number("scan_us")?,
+        commit_us: number("commit_us")?,
+    })
+}
+
 fn read_table(fields: &Object) -> Read1<Table> {
     let columns = list(fields, "columns")?;
     if columns.len() > COLUMNS_MAX {
@@ -369,16 +393,7 @@ fn read_table(fields: &Object) -> Read1<Table> {
     };
     if let Some(spent) = fields.get("spent") {
         let spent = spent.as_object().ok_or("spent is no object")?;
-        let number = |name| Ok::<_, String>(optional(spent, name)?.unwrap_or_default());
-        table.spent = Some(Spent {
-            gets: number("gets")?,
-            scans: number("scans")?,
-            rows: number("rows")?,
-            writes: number("writes")?,
-            get_us: number("get_us")?,
-            scan_us: number("scan_us")?,
-            commit_us: number("commit_us")?,
-        });
+        table.spent = Some(read_spent(spent)?);
     }
     for columns in list(fields, "unique")? {
         let columns = columns.as_array().ok_or("unique is no list of lists")?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::value::{append, append_string, append_text};
-use super::{Header, Op, Order, Row, Statement, Table, Txn, VERSION};
+use super::{Header, Op, Order, Row, Spent, Statement, Table, Txn, VERSION};
 
 /// Writes the lines of a trace. Tables come before their statements, statements before transactions
 /// that name them; what names something that was not written is an error of kind `InvalidInput`.
@@ -104,7 +104,11 @@ impl<W: Write> Writer<W> {
                 table.rows, table.bytes, table.partitions
             ),
         );
-        append_spent(line, table);
+        if let Some(spent) = &table.spent {
+            line.push_str("\"spent\":{");
+            append_spent(line, spent);
+            line.push_str("},");
+        }
         append_settings(line, table);
         line.push_str("}}");
         self.end_line()
@@ -160,6 +164,18 @@ impl<W: Write> Writer<W> {
         self.end_line()
     }
 
+    /// What the partitions of a table were busy with besides what was told of it so far.
+    pub fn spent(&mut self, table: u32, spent: &Spent) -> io::Result<()> {
+        self.line.clear();
+        append_text(
+            &mut self.line,
+            format_args!("{{\"spent\":{{\"table\":{table},"),
+        );
+        append_spent(&mut self.line, spent);
+        self.line.push_str("}}");
+        self.end_line()
+    }
+
     /// The end: what the lines were written to, flushed.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
@@ -172,11 +188,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What its partitions were busy with, if that is known.
-fn append_spent(line: &mut String, table: &Table) {
-    let Some(spent) = &table.spent else {
-        return;
-    };
+/// What partitions were busy with.
+fn append_spent(line: &mut String, spent: &Spent) {
     let parts = [
         ("gets", spent.gets),
         ("scans", spent.scans),
@@ -186,13 +199,12 @@ fn append_spent(line: &mut String, table: &Table) {
         ("scan_us", spent.scan_us),
         ("commit_us", spent.commit_us),
     ];
-    line.push_str("\"spent\":");
-    let mut sign = '{';
-    for (name, number) in parts {
-        append_text(line, format_args!("{sign}\"{name}\":{number}"));
-        sign = ',';
+    for (at, (name, number)) in parts.iter().enumerate() {
+        if at > 0 {
+            line.push(',');
+        }
+        append_text(line, format_args!("\"{name}\":{number}"));
     }
-    line.push_str("},");
 }
 
 fn append_settings(line: &mut String, table: &Table) {

@@ -48,13 +48,14 @@ impl Lines {
         let mut weight = 0.0_f64;
         // The newest first: it knows best what a table was like.
         for number in numbers.iter().rev() {
-            self.segment(*number, |reader, txns| {
+            let told = self.segment(*number, |reader, txns| {
                 whole.take_in(reader, &mut used);
                 for txn in txns {
                     weight += txn.weight;
                     whole.count(reader.header(), txn);
                 }
             })?;
+            whole.spend(&told);
         }
         numbers.sort_unstable();
         whole.header.made_by = MADE_BY.to_owned();
@@ -91,18 +92,19 @@ impl Lines {
     }
 
     /// Reads a segment and hands its transactions on, some at a time, with what is known then. One
-    /// that is no trace, because a crash left nothing of it, is passed over.
+    /// that is no trace, because a crash left nothing of it, is passed over. The tables in the end, with
+    /// what was spent on them.
     fn segment(
         &self,
         number: u64,
         mut each: impl FnMut(&Reader<Box<dyn std::io::BufRead + '_>>, &[Txn]),
-    ) -> advisor::Result<()> {
+    ) -> advisor::Result<Vec<Table>> {
         let Some(text) = self.segments.read(number)? else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let mut reader = match Reader::new(text) {
             Ok(reader) => reader,
-            Err(Error::NotATrace { .. }) => return Ok(()),
+            Err(Error::NotATrace { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
         loop {
@@ -114,7 +116,7 @@ impl Lines {
             }
             each(&reader, &some);
             if some.len() < SOME {
-                return Ok(());
+                return Ok(reader.into_trace(Vec::new()).tables);
             }
         }
     }
@@ -131,7 +133,10 @@ impl Whole {
             let known = self
                 .tables
                 .entry(table.name.clone())
-                .or_insert_with(|| table.clone());
+                .or_insert_with(|| Table {
+                    spent: None,
+                    ..table.clone()
+                });
             used.insert(known.id, ());
             names.insert(table.id, known.id);
         }
@@ -148,6 +153,16 @@ impl Whole {
                     table: *table,
                     ..statement.clone()
                 });
+            }
+        }
+    }
+
+    /// Adds what a segment says that was spent on its tables.
+    fn spend(&mut self, told: &[Table]) {
+        for table in told {
+            let known = self.tables.get_mut(&table.name);
+            if let (Some(known), Some(more)) = (known, table.spent) {
+                known.spent = Some(known.spent.unwrap_or_default().plus(more));
             }
         }
     }

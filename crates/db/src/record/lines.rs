@@ -9,11 +9,11 @@ use advisor::trace::{Column, Header, Index, Kind, Op, Row, Spent, Statement, Tab
 use advisor::work::{self, ROWS_MAX, Touch};
 use keys::Value;
 use parking_lot::Mutex;
-use partitions::{HeatTotals, Partition};
 use sql::{Few, Origin, ResultColumn, STATEMENTS_MAX};
 
 use super::Ground;
 use super::segments::Segments;
+use super::spending::Spending;
 use super::take::{Asked, Outcome, Part, Ran, Take};
 use crate::balance::settings;
 use crate::policy::Policy;
@@ -34,6 +34,7 @@ pub(super) struct Lines {
     generation: Option<u64>,
     /// The tables that statements read, by their fingerprints.
     reads: HashMap<u64, u32>,
+    spending: Spending,
 }
 
 /// The newest segment.
@@ -77,6 +78,7 @@ impl Lines {
             tables: Vec::new(),
             generation: None,
             reads: HashMap::new(),
+            spending: Spending::default(),
         }
     }
 
@@ -131,8 +133,11 @@ impl Lines {
                 }
             }
         }
-        match &self.open {
-            Some(open) => self.segments.append(&open.taken(), bytes_max),
+        match &mut self.open {
+            Some(open) => {
+                open.note_spent(ground, &mut self.spending)?;
+                self.segments.append(&open.taken(), bytes_max)
+            }
             None => Ok(()),
         }
     }
@@ -165,6 +170,24 @@ impl Open {
             tables: BTreeSet::new(),
             statements: HashMap::new(),
         })
+    }
+
+    /// Writes what the tables of the segment were busy with since this was written last.
+    fn note_spent(&mut self, ground: Ground<'_>, spending: &mut Spending) -> io::Result<()> {
+        for table in ground.catalog.all().iter() {
+            let number = Origin::table_number(table);
+            let Some(number) = number.filter(|number| self.tables.contains(number)) else {
+                continue;
+            };
+            // One that was dropped meanwhile is busy with nothing.
+            if let Ok(map) = ground.store.map(table.id()) {
+                let spent = spending.since_last(number, map.partitions());
+                if spent != Spent::default() {
+                    self.writer.spent(number, &spent)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The lines that were not appended yet.
@@ -370,25 +393,10 @@ pub(super) fn described(ground: Ground<'_>, table: &sql::Table, policy: &Policy)
         rows,
         bytes,
         partitions: u64::try_from(map.partitions().len()).unwrap_or(u64::MAX),
-        spent: Some(spent(map.partitions())),
+        spent: None,
         settings: settings(schema.options(), policy),
         check_interval_s: policy.check_interval_s,
     })
-}
-
-/// What partitions were busy with since they are there, or since the start.
-fn spent(partitions: &[Arc<Partition>]) -> Spent {
-    let totals = partitions.iter().map(|one| one.heat.totals());
-    let sum = totals.fold(HeatTotals::default(), |sum, one| sum.plus(&one));
-    Spent {
-        gets: sum.reads,
-        scans: sum.scans,
-        rows: sum.scanned_rows,
-        writes: sum.writes,
-        get_us: sum.busy_ns.saturating_sub(sum.commit_ns + sum.scan_ns) / 1_000,
-        scan_us: sum.scan_ns / 1_000,
-        commit_us: sum.commit_ns / 1_000,
-    }
 }
 
 fn column(column: &sql::Column) -> Column {

@@ -23,6 +23,8 @@ pub(super) struct Partitions {
     pub(super) list: Vec<Partition>,
     /// Where each begins, for finding one.
     lowers: Vec<Bytes>,
+    /// What those were busy in this window that are no more.
+    gone_us: Vec<f64>,
     next_id: u64,
     /// What is shown of a partition that was refused just now.
     none: Samples,
@@ -59,9 +61,18 @@ impl Partitions {
         Self {
             list: vec![whole],
             lowers: vec![Bytes::new()],
+            gone_us: Vec::new(),
             next_id: 2,
             none: Samples::new(),
         }
+    }
+
+    /// Busy times of the window that ends, each of a partition that is or was there.
+    pub(super) fn end_window(&mut self) -> Vec<f64> {
+        let mut busy_us = std::mem::take(&mut self.gone_us);
+        let here = self.list.iter_mut();
+        busy_us.extend(here.map(|one| std::mem::take(&mut one.window_us)));
+        busy_us
     }
 
     /// The place of the partition that holds a key.
@@ -165,6 +176,7 @@ impl Partitions {
         if !range.contains(key) || *key == range.lower {
             return Act::Nothing;
         }
+        self.gone_us.push(old.window_us);
         let (left, right) = old.history.split(left_load, now_us);
         let below = KeyRange::new(range.lower.clone(), Some(key.clone()));
         let above = KeyRange::new(key.clone(), range.upper);
@@ -190,9 +202,9 @@ impl Partitions {
         );
         let merged = Partition {
             history: LoadHistory::merge(old.iter().map(|one| &one.history), now_us),
-            window_us: old.iter().map(|one| one.window_us).sum(),
             ..Partition::new(id, range, now_us)
         };
+        self.gone_us.extend(old.iter().map(|one| one.window_us));
         self.list.splice(index..index + count, [merged]);
         Act::Merge
     }
