@@ -49,6 +49,8 @@ pub(crate) struct Touch<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) upper: Option<&'a Bytes>,
     pub(crate) rows: u64,
+    /// How many of them were told of before it was over.
+    pub(crate) told: u64,
     pub(crate) bytes: u64,
     pub(crate) took: Duration,
 }
@@ -97,7 +99,7 @@ impl Footprints {
         }
         let keep = self.sampled && self.accesses < ACCESSES_MAX;
         if touch.kind != AccessKind::Write {
-            self.rows += touch.rows;
+            self.rows += touch.rows.saturating_sub(touch.told);
         }
         let one_in = self.one_in;
         let entry = self.entry(partition);
@@ -132,6 +134,14 @@ impl Footprints {
                     .max(1),
             });
             self.accesses += 1;
+        }
+    }
+
+    /// A scan that goes on is past so many more rows of a partition.
+    pub(crate) fn tell(&mut self, partition: &Arc<Partition>, rows: u64) {
+        if self.on {
+            self.rows += rows;
+            self.entry(partition);
         }
     }
 

@@ -500,6 +500,7 @@ fn warm(load: &Load, part: &Part, mut tell: impl FnMut(&Touch<'_>)) {
             key: first.map_or(&[], |(key, _)| key),
             upper: None,
             rows: u64::try_from(rows.len()).unwrap_or(u64::MAX),
+            told: 0,
             bytes: load.rows.bytes(rows),
             took: Duration::ZERO,
         };

@@ -60,6 +60,8 @@ struct Current {
     /// What the snapshot sees of the row that the walk stands on, if that is not its newest version.
     older: Option<Bytes>,
     rows: u64,
+    /// How many of them were told of.
+    told: u64,
     bytes: u64,
     started: Option<Duration>,
 }
@@ -324,10 +326,21 @@ impl Scan {
             stored,
             older: None,
             rows: 0,
+            told: 0,
             bytes: 0,
             started,
         });
         true
+    }
+
+    /// Counts what was gone over so far: a statement may have all the rows it wants, and end, while the
+    /// scan that they came from waits on another thread to be dropped.
+    pub fn tell(&mut self) {
+        if let Some(current) = &mut self.current {
+            let more = current.rows - current.told;
+            current.told = current.rows;
+            self.view.tell(&current.partition, more);
+        }
     }
 
     fn end_partition(&mut self) {
@@ -339,6 +352,7 @@ impl Scan {
             key: &current.range.lower,
             upper: current.range.upper.as_ref(),
             rows: current.rows,
+            told: current.told,
             bytes: current.bytes,
             took: self.view.scanned(current.started, current.rows) / self.side_by_side,
         };

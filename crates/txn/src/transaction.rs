@@ -353,6 +353,7 @@ impl Written {
             key,
             upper: None,
             rows: *rows,
+            told: 0,
             bytes: *bytes,
             took: *took,
         }

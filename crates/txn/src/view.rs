@@ -141,6 +141,7 @@ impl View {
             key,
             upper: None,
             rows: 1,
+            told: 0,
             bytes: row.as_ref().map_or(0, |row| bytes_of(key, row)),
             took: self.elapsed(started),
         };
@@ -388,6 +389,10 @@ impl View {
         self.state.lock().footprints.add(partition, touch);
     }
 
+    pub(crate) fn tell(&self, partition: &Arc<Partition>, rows: u64) {
+        self.state.lock().footprints.tell(partition, rows);
+    }
+
     /// Ends tracking and hands over what was read. Later reads through this view are refused.
     pub(crate) fn end(&self) -> Reads {
         match std::mem::replace(&mut self.state.lock().tracking, Tracking::Ended) {
@@ -422,8 +427,8 @@ impl View {
 pub struct Touches(Arc<View>);
 
 impl Touches {
-    /// How many they are so far. A scan counts once it is past a partition, or dropped; what is only
-    /// written counts at the commit.
+    /// How many they are so far. A scan counts once it is past a partition, or dropped, or tells; what is
+    /// only written counts at the commit.
     pub fn count(&self) -> usize {
         self.0.state.lock().footprints.count()
     }

@@ -35,6 +35,9 @@ const REPEATS_MAX: usize = 12;
 const REPEATED_TXNS: usize = 36_000;
 const REPEATED_TXNS_MAX: usize = 200_000;
 
+/// An operation that took longer than this many times what was to be expected did not work all the time.
+const FACTOR_MAX: f64 = 8.0;
+
 /// A key with what was found out about it.
 #[derive(Clone, Debug)]
 pub struct Judged {
@@ -404,8 +407,10 @@ fn calibrate(workload: &mut Workload) {
         if op.writes {
             should_us += rates.write_us * f64::from(op.found.max(1));
         }
+        // Somebody else had the processor, most likely.
+        let times = ratio(f64::from(busy_us), should_us).min(FACTOR_MAX);
         #[expect(clippy::cast_possible_truncation, reason = "a factor to seven digits")]
-        let factor = ratio(f64::from(busy_us), should_us) as f32;
+        let factor = times as f32;
         op.factor = factor;
     }
     workload.ops = ops;

@@ -209,6 +209,9 @@ impl Batches {
                 self.scan = None;
             }
         }
+        if let Some(scan) = &mut self.scan {
+            scan.tell();
+        }
         self.left -= batch.rows();
         if batch.rows() == 0 {
             self.scan = None;

@@ -307,12 +307,17 @@ impl Replay<'_, '_> {
         let from = self.content.place(span.lower);
         let to = self.content.upper_place(span.upper);
         let inside = self.content.rows(from, to).max(found / ranges);
+        // Several ranges are merged: each gives its part, and shows one row that it would give next.
+        let part = |rows: f64| match ranges > 1.0 {
+            true => (rows / ranges + 1.0).min(rows),
+            false => rows,
+        };
         match op.limit.map(f64::from) {
-            Some(limit) if stops && plan.exact => asked(inside.min(limit)),
+            Some(_) if stops && plan.exact => asked(part(found).min(inside)),
             // Rows that fit come in between others: as many more have to be gone over.
             Some(limit) if stops => {
                 let fitting = (self.fitting(op) * inside).max(1.0);
-                asked((limit * inside / fitting).min(inside))
+                asked((part(limit) * inside / fitting).min(inside))
             }
             _ => asked(inside),
         }
