@@ -229,7 +229,7 @@ fn heading(advice: &Advice) -> String {
         duration(timeline.duration_us())
     );
     let _ = match timeline.paused_us() {
-        0 => write!(said, "."),
+        0..1_000_000 => write!(said, "."),
         paused_us => write!(said, ", pauses of {} left out.", duration(paused_us)),
     };
     let _ = write!(

@@ -18,8 +18,10 @@ use super::scan::{Expected, ScanExec};
 use super::through::{Asked, Through};
 use crate::{Error, Result, Table};
 
-/// A scan that is expected to find fewer rows than this is planned as one stream.
-pub(crate) const SMALL_ROWS: usize = 16_384;
+/// A scan that is expected to find fewer rows than this is planned as one stream. DataFusion deals the rows
+/// of one stream out to all processors, and to do so reads them all, whatever limit stands above: so this
+/// is no more than one of its batches.
+pub(crate) const SMALL_ROWS: usize = 8_192;
 
 /// What a condition on a key column is taken to leave of the rows: one in so many.
 const FIXED_LEAVES: usize = 100;
