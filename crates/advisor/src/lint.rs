@@ -22,6 +22,7 @@ mod dialect;
 pub mod explain;
 pub mod finding;
 pub mod fix;
+mod held;
 pub mod model;
 mod nature;
 pub mod render;
@@ -37,7 +38,9 @@ pub use fix::fix;
 pub use syntax::schema::Dialect;
 pub use syntax::{Error, Position, Span};
 
+use held::Reference;
 use model::Table;
+use syntax::schema::{Definition, DefinitionKind};
 
 /// A text with what was read of it.
 #[derive(Clone, Debug)]
@@ -50,6 +53,8 @@ pub struct Source<'t> {
     pub tables: Vec<Table>,
     /// What could not be read; the rest was.
     pub errors: Vec<Error>,
+    /// Which of its tables name which by foreign keys.
+    references: Vec<Reference>,
     /// The places of its statements.
     statements: Vec<Span>,
     /// The places of its comments that speak to this program.
@@ -67,6 +72,7 @@ impl<'t> Source<'t> {
             dialect,
             tables: Vec::new(),
             errors: Vec::new(),
+            references: Vec::new(),
             statements: Vec::new(),
             comments: Vec::new(),
             ours: false,
@@ -81,6 +87,7 @@ impl<'t> Source<'t> {
                     match definition {
                         Ok(definition) => {
                             source.statements.push(definition.span);
+                            source.references.extend(references(&definition));
                             model::add(&mut source.tables, dialect, definition);
                         }
                         Err(error) => source.errors.push(error),
@@ -105,7 +112,10 @@ impl<'t> Source<'t> {
         let mut findings: Vec<Finding> = self
             .tables
             .iter()
-            .flat_map(|table| rules::judge(self, table))
+            .flat_map(|table| {
+                let found = rules::judge(self, table).into_iter();
+                found.map(|finding| held::leave(self, table, finding))
+            })
             .filter(|finding| !allow::is_allowed(self, finding))
             .collect();
         for finding in &mut findings {
@@ -125,4 +135,21 @@ impl<'t> Source<'t> {
         let holds = |span: &&Span| span.start <= offset && offset <= span.end;
         self.statements.iter().find(holds).copied()
     }
+}
+
+/// The foreign keys of a statement.
+fn references(definition: &Definition) -> Vec<Reference> {
+    let from = match &definition.kind {
+        DefinitionKind::Table(table) => &table.name,
+        DefinitionKind::Alter { table, .. } => table,
+        DefinitionKind::Index { .. } | DefinitionKind::Other => return Vec::new(),
+    };
+    let last = |name: &syntax::Name| name.parts.last().map(|part| part.value.clone());
+    let named = definition.refers.iter().filter_map(|to| {
+        Some(Reference {
+            from: last(from)?,
+            to: last(to)?,
+        })
+    });
+    named.collect()
 }

@@ -292,6 +292,84 @@ fn what_cannot_be_read_is_told_and_the_rest_is_judged() {
 }
 
 #[test]
+fn what_stands_before_a_string_that_is_not_closed_is_judged() {
+    for (rest, column, said) in [
+        ("SELECT 'x", 8, "unterminated string literal"),
+        ("/* x", 1, "the comment that begins here is not closed"),
+    ] {
+        // The mark of byte order that some editors write is in no column.
+        let text = format!("\u{feff}CREATE TABLE a (id bigserial PRIMARY KEY);\n{rest}; SELECT 1");
+        let source = Source::read(&text, None);
+        let errors: Vec<String> = source.errors.iter().map(ToString::to_string).collect();
+        assert_eq!(errors, [format!("line 2, column {column}: {said}")]);
+        let findings = source.findings();
+        let found: Vec<&str> = findings.iter().map(|found| found.code).collect();
+        assert_eq!(found, ["KEY001"], "{text}");
+        let page = render::finding("a.sql", &text, &findings[0]);
+        assert!(page.contains("--> a.sql:1:17\n"), "{page}");
+        let (fixed, _) = fix(&text, source.dialect, |_| true);
+        assert!(
+            fixed.starts_with("\u{feff}CREATE TABLE a (id_bucket"),
+            "{fixed}"
+        );
+    }
+}
+
+#[test]
+fn a_key_that_other_tables_hold_is_not_rewritten_alone() {
+    let shop = "CREATE TABLE users (id bigserial PRIMARY KEY);\n\
+                CREATE TABLE orders (id uuid PRIMARY KEY, buyer bigint REFERENCES public.users (id));";
+    let late = "CREATE TABLE users (id int NOT NULL AUTO_INCREMENT PRIMARY KEY);\n\
+                CREATE TABLE orders (id char(36) PRIMARY KEY, buyer int);\n\
+                ALTER TABLE orders ADD CONSTRAINT f FOREIGN KEY (buyer) REFERENCES users (id);";
+    let songs = "CREATE TABLE Users (UserId INT64 NOT NULL) PRIMARY KEY (UserId);\n\
+                 CREATE TABLE Orders (UserId INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (UserId, N),\n\
+                 INTERLEAVE IN PARENT Users;";
+    for (text, dialect) in [
+        (shop, Dialect::Postgres),
+        (late, Dialect::Mysql),
+        (songs, Dialect::Spanner),
+    ] {
+        let findings = Source::read(text, Some(dialect)).findings();
+        let found = findings.iter().find(|found| found.code == "KEY001");
+        let found = found.unwrap_or_else(|| panic!("{dialect:?}: nothing is found"));
+        assert!(
+            found
+                .help
+                .to_lowercase()
+                .contains("; `orders` holds this key too"),
+            "{}",
+            found.help
+        );
+        assert_eq!(found.rewritten, None);
+        let (fixed, _) = fix(text, dialect, |found| found.code == "KEY001");
+        assert_eq!(fixed, text);
+    }
+    // A key in another order is the same to whoever refers to its columns.
+    let pairs = "CREATE TABLE a (at timestamptz, b bigint, PRIMARY KEY (at, b));\n\
+                 CREATE TABLE c (at timestamptz, b bigint, FOREIGN KEY (at, b) REFERENCES a (at, b));";
+    let (fixed, mended) = fix(pairs, Dialect::Postgres, |found| found.code == "KEY001");
+    assert_eq!(mended, 1, "{fixed}");
+}
+
+#[test]
+fn a_dump_with_many_rows_is_read() {
+    let rows = "(1,'it\\'s; CREATE TABL'),".repeat(400_000);
+    let text = format!(
+        "CREATE TABLE `a` (`id` int NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE=InnoDB;\n\
+         INSERT INTO `a` VALUES {rows}(2,'');\nCREATE TABLE b (id serial PRIMARY KEY);"
+    );
+    let source = Source::read(&text, None);
+    assert_eq!(source.errors, []);
+    let tables: Vec<String> = source
+        .findings()
+        .into_iter()
+        .map(|found| found.table)
+        .collect();
+    assert_eq!(tables, ["a", "b"]);
+}
+
+#[test]
 fn a_comment_exempts_its_statement_and_no_other() {
     let text = "-- evenkeel: allow KEY001 few rows\nCREATE TABLE a (id bigserial PRIMARY KEY);\n\
                 CREATE TABLE b (id bigserial PRIMARY KEY); -- evenkeel: allow KEY001 few rows\n\

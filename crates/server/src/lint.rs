@@ -152,12 +152,18 @@ fn read_all(paths: &[String], unreadable: &mut bool) -> Vec<Checked> {
 }
 
 fn read(path: &str) -> io::Result<String> {
-    if path == STDIN {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text)?;
-        return Ok(text);
-    }
-    fs::read_to_string(path)
+    let mut bytes = Vec::new();
+    match path {
+        STDIN => io::stdin().read_to_end(&mut bytes)?,
+        _ => fs::File::open(path)?.read_to_end(&mut bytes)?,
+    };
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(good);
+        let line = before.filter(|byte| **byte == b'\n').count() + 1;
+        let said = format!("line {line} is not UTF-8: convert the file, for example with iconv");
+        io::Error::new(io::ErrorKind::InvalidData, said)
+    })
 }
 
 /// Checks one file, and mends it before if that is asked.

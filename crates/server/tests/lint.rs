@@ -173,6 +173,24 @@ fn github_gets_commands_of_one_line() {
 }
 
 #[test]
+fn odd_names_of_files_are_written_as_each_format_wants_them() {
+    let name = "größe, 1:100%.sql";
+    let files = Files::new(&[(name, EVENTS)]);
+    let log: Value = serde_json::from_str(&out(&files.lint(&["--format", "sarif", name])))
+        .expect("SARIF is JSON");
+    let place = &log["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(
+        place["artifactLocation"]["uri"],
+        "gr%C3%B6%C3%9Fe%2C%201%3A100%25.sql"
+    );
+    let page = out(&files.lint(&["--format", "github", name]));
+    assert!(
+        page.starts_with("::error file=größe%2C 1%3A100%25.sql,line=5,"),
+        "{page}"
+    );
+}
+
+#[test]
 fn a_statement_that_cannot_be_read_is_told_and_the_rest_is_checked() {
     let files = Files::new(&[(
         "all.sql",
@@ -189,12 +207,15 @@ fn a_statement_that_cannot_be_read_is_told_and_the_rest_is_checked() {
 #[test]
 fn a_file_that_cannot_be_read_is_named_and_nothing_is_said_of_what_it_holds() {
     let files = Files::new(&[("good.sql", "CREATE TABLE t (id bigserial PRIMARY KEY);")]);
-    fs::write(files.path("bytes.sql"), b"\xff\xfe").expect("a file can be written");
+    fs::write(files.path("bytes.sql"), b"-- a\n-- caf\xe9\n").expect("a file can be written");
     for unreadable in ["missing.sql", "bytes.sql"] {
         let alone = files.lint(&[unreadable]);
         assert_eq!(code(&alone), Some(2));
         assert_eq!(out(&alone), "");
-        assert!(String::from_utf8_lossy(&alone.stderr).contains(unreadable));
+        let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+        assert!(said.contains(unreadable), "{said}");
+        let line = said.contains(": line 2 is not UTF-8: convert the file");
+        assert_eq!(line, unreadable == "bytes.sql", "{said}");
         let beside = files.lint(&[unreadable, "good.sql"]);
         assert_eq!(code(&beside), Some(2));
         assert!(out(&beside).contains("error[KEY001]"));

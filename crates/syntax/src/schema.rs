@@ -15,8 +15,10 @@
 //!
 //! Lines that are no SQL, as commands of psql and the rows of COPY, are passed over too ([`foreign`]).
 //!
-//! In YDB's and PostgreSQL's dialect the strict grammar of [`crate::parse`] reads each of them too, and
-//! what it refuses is refused here: the loose grammar would take `PRIMARY KEI (id)` for a column.
+//! The loose grammar passes over what it does not know, and would take `PRIMARY KEI (id)` for a column;
+//! so what is a letter or two away from a word that matters is an error ([`misspelt`]). Queries and
+//! rows of YDB and PostgreSQL are read by the strict grammar of [`crate::parse`], and what it refuses
+//! is an error unless it is known to be more than this database has.
 //!
 //! Texts are never changed before they are read, so every place is true. TiDB's `/*T![auto_rand] … */`
 //! and MySQL's `/*!50110 … */` are read as if the comment were not there ([`hints`]).
@@ -26,20 +28,25 @@ mod create;
 mod cursor;
 mod foreign;
 mod hints;
+mod misspelt;
 mod words;
 
-use sqlparser::dialect::{BigQueryDialect, MySqlDialect};
-use sqlparser::tokenizer::TokenWithSpan;
+use sqlparser::dialect::{BigQueryDialect, MySqlDialect, PostgreSqlDialect};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::dialect::EvenKeel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parse::parse_tokens;
 use crate::quotes;
-use crate::span::Span;
+use crate::span::{Position, Span};
 use crate::statement::{Ident, Name, Statement};
-use crate::tokens::{self, span_of};
+use crate::tokens::{self, is_token, span_of};
 use cursor::Cursor;
 use words::{is_checked, shapes_table};
+
+/// Bytes of the longest text: a dump with its rows.
+pub const SCHEMA_BYTES_MAX: usize = 256 << 20;
 
 /// Whose SQL a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +79,8 @@ pub struct Definition {
     pub span: Span,
     /// What it says about a table.
     pub kind: DefinitionKind,
+    /// The tables whose keys its foreign keys name.
+    pub refers: Vec<Name>,
 }
 
 /// What a statement says about a table.
@@ -228,11 +237,11 @@ pub struct Setting {
 /// One change of ALTER TABLE.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// ADD PRIMARY KEY.
+    /// ADD PRIMARY KEY, or another in place of the one that there is.
     Key(Key),
     /// ADD INDEX or ADD UNIQUE.
     Index(Index),
-    /// ADD COLUMN.
+    /// ADD COLUMN, or MODIFY of one that there is.
     Column(Box<Column>),
     /// ALTER COLUMN … SET DEFAULT.
     Default(Ident, Text),
@@ -246,8 +255,8 @@ pub enum Change {
 
 /// Reads what a text says about tables.
 ///
-/// Only a text that cannot be cut into statements (an unclosed string, a length past its limit)
-/// fails as a whole.
+/// Where the text cannot be cut into statements any more, as at a string that is not closed, the
+/// statements before that are read. Only a text that is too long fails as a whole.
 ///
 /// ```
 /// use syntax::schema::{Dialect, read};
@@ -258,20 +267,21 @@ pub enum Change {
 /// ```
 pub fn read(text: &str, dialect: Dialect) -> Result<Schema> {
     let mut comments = Vec::new();
-    let tokens = tokenize(text, dialect, &mut comments)?;
+    let (tokens, broken) = tokenize(text, dialect, &mut comments)?;
     let strict = matches!(dialect, Dialect::Ydb | Dialect::Postgres);
     let yql = strict && quotes::speaks_yql(text, &tokens);
-    let definitions = tokens::statements(tokens)
+    let mut definitions: Vec<Result<Definition>> = whole(tokens, broken.is_some())
         .into_iter()
         .map(|tokens| {
             tokens::check_limits(text, &tokens)?;
             let definition = definition(text, &tokens, dialect)?;
             if strict && is_checked(&tokens) {
-                parse_tokens(text, tokens, yql)?;
+                check(text, tokens, (dialect, yql))?;
             }
             Ok(definition)
         })
         .collect();
+    definitions.extend(broken.map(Err));
     Ok(Schema {
         definitions,
         comments,
@@ -281,27 +291,61 @@ pub fn read(text: &str, dialect: Dialect) -> Result<Schema> {
 /// Reads queries of a dialect with the grammar of this database, which has no place for everything
 /// that others have: what it cannot read is an error of that statement.
 pub fn read_queries(text: &str, dialect: Dialect) -> Result<Vec<Result<Statement>>> {
-    let tokens = tokenize(text, dialect, &mut Vec::new())?;
+    let (tokens, broken) = tokenize(text, dialect, &mut Vec::new())?;
     let yql = dialect == Dialect::Ydb || quotes::speaks_yql(text, &tokens);
-    let statements = tokens::statements(tokens);
-    Ok(statements
-        .into_iter()
-        .map(|tokens| parse_tokens(text, tokens, yql))
-        .collect())
+    let statements = whole(tokens, broken.is_some()).into_iter();
+    let statements = statements.map(|tokens| parse_tokens(text, tokens, yql));
+    Ok(statements.chain(broken.map(Err)).collect())
 }
 
-fn tokenize(text: &str, dialect: Dialect, comments: &mut Vec<Span>) -> Result<Vec<TokenWithSpan>> {
+/// The statements; of a text that broke off, those that ended before.
+fn whole(tokens: Vec<TokenWithSpan>, broken: bool) -> Vec<Vec<TokenWithSpan>> {
+    let ended = is_token(tokens.last(), &Token::SemiColon);
+    let mut statements = tokens::statements(tokens);
+    if broken && !ended {
+        statements.pop();
+    }
+    statements
+}
+
+fn tokenize(
+    text: &str,
+    dialect: Dialect,
+    comments: &mut Vec<Span>,
+) -> Result<(Vec<TokenWithSpan>, Option<Error>)> {
+    if text.len() > SCHEMA_BYTES_MAX {
+        return Err(Error::TooLong {
+            at: Position::find(text, 0),
+            bytes: text.len(),
+            bytes_max: SCHEMA_BYTES_MAX,
+        });
+    }
     let covered = foreign::cover(text, dialect);
     let text = covered.as_deref().unwrap_or(text);
-    match dialect {
+    Ok(match dialect {
         Dialect::Ydb | Dialect::Postgres | Dialect::Cockroach => {
-            tokens::tokenize_as(text, &EvenKeel::new(0), Some(comments))
+            tokens::tokenize_some(text, &EvenKeel::new(0), Some(comments))
         }
-        Dialect::Spanner => tokens::tokenize_as(text, &BigQueryDialect, Some(comments)),
+        Dialect::Spanner => tokens::tokenize_some(text, &BigQueryDialect, Some(comments)),
         Dialect::Mysql => {
             let covered = hints::cover(text);
-            tokens::tokenize_as(&covered, &MySqlDialect {}, Some(comments))
+            tokens::tokenize_some(&covered, &MySqlDialect {}, Some(comments))
         }
+    })
+}
+
+/// An error if neither this database nor PostgreSQL knows a query, and nothing in it is YDB's alone.
+fn check(text: &str, tokens: Vec<TokenWithSpan>, (dialect, yql): (Dialect, bool)) -> Result<()> {
+    let Err(error) = parse_tokens(text, tokens.clone(), yql) else {
+        return Ok(());
+    };
+    if dialect == Dialect::Ydb && words::is_only_yql(&tokens) {
+        return Ok(());
+    }
+    let mut other = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens);
+    match other.parse_statements() {
+        Ok(statements) if statements.len() == 1 => Ok(()),
+        _ => Err(error),
     }
 }
 
@@ -309,6 +353,7 @@ fn definition(text: &str, tokens: &[TokenWithSpan], dialect: Dialect) -> Result<
     let span = span_of(tokens);
     let mut cursor = Cursor::new(text, tokens, dialect);
     let kind = if shapes_table(tokens) {
+        words::check_one(text, tokens)?;
         if cursor.accept("alter table") {
             alter::alter(&mut cursor)?
         } else {
@@ -318,5 +363,22 @@ fn definition(text: &str, tokens: &[TokenWithSpan], dialect: Dialect) -> Result<
         words::check(text, tokens, dialect)?;
         DefinitionKind::Other
     };
-    Ok(Definition { span, kind })
+    let refers = match kind {
+        DefinitionKind::Other => Vec::new(),
+        _ => references(Cursor::new(text, tokens, dialect)),
+    };
+    Ok(Definition { span, kind, refers })
+}
+
+/// The names behind REFERENCES.
+fn references(mut cursor: Cursor<'_>) -> Vec<Name> {
+    let mut names = Vec::new();
+    while !cursor.is_done() {
+        if cursor.accept("references") {
+            names.extend(cursor.name());
+        } else {
+            cursor.next();
+        }
+    }
+    names
 }

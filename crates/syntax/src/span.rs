@@ -95,7 +95,10 @@ impl Position {
             .rev()
             .find_map(|end| text.get(..end))
             .unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        // A mark of byte order is in no column that an editor shows.
+        let mark = before.chars().next().filter(|first| *first == '\u{feff}');
+        let first = mark.map_or(0, char::len_utf8);
+        let line_start = before.rfind('\n').map_or(first, |newline| newline + 1);
         Self {
             offset: before.len(),
             line: before.matches('\n').count() + 1,

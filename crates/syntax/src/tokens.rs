@@ -45,17 +45,11 @@ pub const CHAIN_MAX: usize = 1024;
 /// `INTERVAL` or `ARRAY <` in a row: sqlparser calls itself for each and does not count.
 const PREFIX_RUN_MAX: usize = 4;
 
+/// How sqlparser ends what it says about a comment that is not closed.
+const OPEN_COMMENT: &str = "while in a multi-line comment";
+
 /// The tokens of a text without white space and comments, their places in bytes.
 pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>> {
-    tokenize_as(text, &EvenKeel::new(0), None)
-}
-
-/// The same in a dialect, which puts the places of comments into `comments` if someone wants them.
-pub(crate) fn tokenize_as(
-    text: &str,
-    dialect: &dyn Dialect,
-    mut comments: Option<&mut Vec<Span>>,
-) -> Result<Vec<TokenWithSpan>> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(Error::TooLong {
             at: Position::find(text, 0),
@@ -63,18 +57,37 @@ pub(crate) fn tokenize_as(
             bytes_max: TEXT_BYTES_MAX,
         });
     }
+    match tokenize_some(text, &EvenKeel::new(0), None) {
+        (tokens, None) => Ok(tokens),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// The same in a dialect, up to where the text cannot be read any more, and why it cannot. The places
+/// of comments go into `comments` if someone wants them.
+pub(crate) fn tokenize_some(
+    text: &str,
+    dialect: &dyn Dialect,
+    mut comments: Option<&mut Vec<Span>>,
+) -> (Vec<TokenWithSpan>, Option<Error>) {
     let mut ruler = Ruler::new(text);
     // Where PostgreSQL and YQL are read, `@@` opens a long string; elsewhere it names a variable.
     let covered = match dialect.dialect() == TypeId::of::<PostgreSqlDialect>() {
         true => long_strings::cover(text),
         false => None,
     };
-    let tokens = Tokenizer::new(dialect, covered.as_deref().unwrap_or(text))
-        .tokenize_with_location()
-        .map_err(|error| {
-            let offset = Ruler::new(text).offset(error.location);
-            Error::invalid(text, offset, sentence(&error.message))
-        })?;
+    let mut tokens = Vec::new();
+    let read = Tokenizer::new(dialect, covered.as_deref().unwrap_or(text))
+        .tokenize_with_location_into_buf(&mut tokens);
+    let error = read.err().map(|error| {
+        let offset = |place| Ruler::new(text).offset(place);
+        if error.message.ends_with(OPEN_COMMENT) {
+            // It is told where the text ends, and a comment begins where the last token ends.
+            let opened = tokens.last().map_or(0, |token| offset(token.span.end));
+            return Error::invalid(text, opened, "the comment that begins here is not closed");
+        }
+        Error::invalid(text, offset(error.location), sentence(&error.message))
+    });
     let mut kept = Vec::with_capacity(tokens.len() / 2);
     for token in tokens {
         let start = ruler.offset(token.span.start);
@@ -95,7 +108,7 @@ pub(crate) fn tokenize_as(
             kept.push(TokenWithSpan::new(token, span.encode()));
         }
     }
-    Ok(kept)
+    (kept, error)
 }
 
 /// A message of sqlparser as a sentence of ours: lower case, no full stop.

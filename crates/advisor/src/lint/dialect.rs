@@ -34,6 +34,7 @@ const SIGNS: &[(&str, Dialect, usize)] = &[
     ("auto_increment", Dialect::Mysql, 4),
     ("auto_random", Dialect::Mysql, 4),
     ("engine", Dialect::Mysql, 2),
+    ("charset", Dialect::Mysql, 3),
     ("shard_row_id_bits", Dialect::Mysql, 4),
     ("unsigned", Dialect::Mysql, 3),
     ("tinyint", Dialect::Mysql, 2),
@@ -58,41 +59,44 @@ const SIGNS: &[(&str, Dialect, usize)] = &[
     ("unique_rowid", Dialect::Cockroach, 4),
     ("bucket_count", Dialect::Cockroach, 3),
     ("storing", Dialect::Cockroach, 2),
+    ("locality", Dialect::Cockroach, 2),
 ];
+
+/// Words before the name of a character set, which is no type: `DEFAULT CHARSET=utf8`.
+const CHARSETS: &[&str] = &["charset", "collate", "encoding", "names", "set"];
 
 /// The dialect that a text is most likely written in: PostgreSQL's if nothing says otherwise.
 pub fn guess(text: &str) -> Dialect {
-    let lower = text.to_ascii_lowercase();
+    let bare = without_strings(text);
+    let lower = bare.to_ascii_lowercase();
     let mut scores = [0_usize; 5];
     let mut add = |dialect: Dialect, points: usize| {
         if let Some(score) = scores.get_mut(place(dialect)) {
             *score += points;
         }
     };
-    let words = lower.split(|char: char| !(char.is_ascii_alphanumeric() || char == '_'));
-    for word in words {
-        for (sign, dialect, points) in SIGNS {
-            if *sign == word {
-                add(*dialect, *points);
-            }
-        }
-    }
-    if lower.contains('`') {
-        add(Dialect::Mysql, 1);
-        add(Dialect::Ydb, 1);
-    }
-    if lower.contains("string(") {
-        add(Dialect::Spanner, 6);
-    }
-    if lower.contains("using hash") {
-        add(Dialect::Cockroach, 4);
-    }
-    if lower.contains("index") && lower.contains(" global ") {
-        add(Dialect::Ydb, 3);
-    }
+    add_words(&bare, &mut add);
     let squeezed: String = lower.split_whitespace().collect();
-    if squeezed.contains(")primarykey(") {
-        add(Dialect::Spanner, 6);
+    let key_behind = squeezed.contains(")primarykey(");
+    for (is_there, dialect, points) in [
+        (lower.contains('`'), Dialect::Mysql, 1),
+        (lower.contains('`'), Dialect::Ydb, 1),
+        (lower.contains("string("), Dialect::Spanner, 6),
+        (key_behind, Dialect::Spanner, 6),
+        // YDB has this type too, and its keys stand among the columns.
+        (!key_behind && lower.contains("int64"), Dialect::Ydb, 4),
+        (lower.contains("using hash"), Dialect::Cockroach, 4),
+        (lower.contains(":::"), Dialect::Cockroach, 6),
+        (lower.contains("crdb_internal"), Dialect::Cockroach, 6),
+        (
+            lower.contains("index") && lower.contains(" global "),
+            Dialect::Ydb,
+            3,
+        ),
+    ] {
+        if is_there {
+            add(dialect, points);
+        }
     }
     let order = [
         Dialect::Postgres,
@@ -108,6 +112,52 @@ pub fn guess(text: &str) -> Dialect {
         .rev()
         .max_by_key(|dialect| score(*dialect))
         .unwrap_or(Dialect::Postgres)
+}
+
+/// What the words of a text say.
+fn add_words(text: &str, add: &mut impl FnMut(Dialect, usize)) {
+    let words = text.split(|char: char| !(char.is_ascii_alphanumeric() || char == '_'));
+    let mut before = String::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        // YDB's String is written so, and CockroachDB's in capitals or without any.
+        match word {
+            "String" => add(Dialect::Ydb, 2),
+            "STRING" | "string" => add(Dialect::Cockroach, 2),
+            _ => {}
+        }
+        let word = word.to_ascii_lowercase();
+        let signs = SIGNS.iter().filter(|(sign, ..)| *sign == word);
+        for (_, dialect, points) in signs.filter(|_| !CHARSETS.contains(&before.as_str())) {
+            add(*dialect, *points);
+        }
+        before = word;
+    }
+}
+
+/// The text without its strings and comments, apart from those that MySQL and TiDB read. A string
+/// that no quote ends on its line ends with it.
+fn without_strings(text: &str) -> String {
+    let mut bare = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let hint = rest.starts_with("/*!") || rest.starts_with("/*T!");
+        let end = if rest.starts_with("--") {
+            rest.find('\n')
+        } else if rest.starts_with("/*") && !hint {
+            rest.find("*/").map(|at| at + 2)
+        } else if first == '\'' {
+            let close = rest.char_indices().skip(1);
+            let mut close = close.filter(|(_, char)| matches!(char, '\'' | '\n'));
+            close.next().map(|(at, _)| at + 1)
+        } else {
+            bare.push(first);
+            rest = rest.get(first.len_utf8()..).unwrap_or_default();
+            continue;
+        };
+        bare.push(' ');
+        rest = rest.get(end.unwrap_or(rest.len())..).unwrap_or_default();
+    }
+    bare
 }
 
 fn place(dialect: Dialect) -> usize {
@@ -161,6 +211,23 @@ mod tests {
                 Dialect::Mysql,
             ),
             ("SELECT 1", Dialect::Postgres),
+            // What dumps say about characters, and what strings and comments say about anything.
+            (
+                "SET client_encoding = 'UTF8'; -- Uint64\n/* Utf8 */ CREATE TABLE t (id bigint)",
+                Dialect::Postgres,
+            ),
+            (
+                "/*!40101 SET NAMES utf8 */; CREATE TABLE `t` (`a` int) ENGINE=MyISAM DEFAULT CHARSET=utf8",
+                Dialect::Mysql,
+            ),
+            (
+                "CREATE TABLE t (id Int64 NOT NULL, s String, PRIMARY KEY (id))",
+                Dialect::Ydb,
+            ),
+            (
+                "CREATE TABLE t (id UUID DEFAULT gen_random_uuid(), s STRING NOT NULL, PRIMARY KEY (id))",
+                Dialect::Cockroach,
+            ),
         ] {
             assert_eq!(guess(text), dialect, "{text}");
         }

@@ -228,9 +228,18 @@ fn index_order(index: schema::Index) -> Order {
 fn change(table: &mut Table, change: Change) {
     let dialect = table.dialect;
     match change {
-        Change::Key(key) => table.orders.insert(0, key_order(key)),
+        Change::Key(key) => {
+            table.orders.retain(|order| !order.is_key());
+            table.orders.insert(0, key_order(key));
+        }
         Change::Index(index) => table.orders.push(index_order(index)),
-        Change::Column(column) => table.columns.push(new_column(dialect, *column)),
+        Change::Column(column) => {
+            let column = new_column(dialect, *column);
+            match column_mut(table, &column.written.name) {
+                Some(known) => *known = column,
+                None => table.columns.push(column),
+            }
+        }
         Change::Default(name, text) => {
             if let Some(column) = column_mut(table, &name) {
                 column.written.default = Some(text);

@@ -2,6 +2,7 @@
 
 use super::model::{Order, OrderKind, Table};
 use super::{Edit, Span};
+use syntax::Ident;
 
 /// The statements that edits touch, as they are afterwards.
 pub(crate) fn rewritten(text: &str, statements: &[Span], edits: &[Edit]) -> Option<String> {
@@ -14,7 +15,12 @@ pub(crate) fn rewritten(text: &str, statements: &[Span], edits: &[Edit]) -> Opti
                 .iter()
                 .filter(|edit| holds(*statement, edit.span))
                 .collect();
-            format!("{};", apply(text, *statement, &own))
+            let mut whole = apply(text, *statement, &own);
+            // A statement of a dump may end within what other databases take for a comment.
+            if whole.matches("/*").count() > whole.matches("*/").count() {
+                whole.push_str(" */");
+            }
+            format!("{whole};")
         })
         .collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
@@ -48,6 +54,21 @@ pub(crate) fn replace(span: Span, text: impl Into<String>) -> Edit {
         span,
         text: text.into(),
     }
+}
+
+/// A name with the quotes that another is written in.
+pub(crate) fn quoted_as(name: &Ident, value: &str) -> String {
+    match name.quote {
+        Some(quote) => format!("{quote}{value}{quote}"),
+        None => value.to_owned(),
+    }
+}
+
+/// The name of a table as it is written.
+pub(crate) fn table_name(table: &Table) -> String {
+    let parts = table.written.name.parts.iter();
+    let parts: Vec<String> = parts.map(|part| quoted_as(part, &part.value)).collect();
+    parts.join(".")
 }
 
 /// What stands between two elements of the table: a new line with the same blanks before it, or a blank.
@@ -117,6 +138,6 @@ pub(crate) fn set_option(table: &Table, name: &str, value: &str) -> Edit {
                 format!("{comma}{name} = {value}"),
             )
         }
-        (None, None) => insert(table.statement.end, format!(" WITH ({name} = {value})")),
+        (None, None) => insert(table.written.body.end, format!(" WITH ({name} = {value})")),
     }
 }

@@ -153,7 +153,7 @@ fn sarif(checked: &[Checked]) -> String {
 fn sarif_results(one: &Checked) -> Vec<Value> {
     let located = |region: Value| {
         json!([{ "physicalLocation": {
-            "artifactLocation": { "uri": one.path }, "region": region,
+            "artifactLocation": { "uri": uri(&one.path) }, "region": region,
         } }])
     };
     let errors = one.errors.iter().map(|error| {
@@ -175,6 +175,20 @@ fn sarif_results(one: &Checked) -> Vec<Value> {
         })
     });
     errors.chain(findings).collect()
+}
+
+/// A path as a relative reference: what has a meaning in one is written by its bytes.
+fn uri(path: &str) -> String {
+    let mut reference = String::new();
+    for byte in path.bytes() {
+        let char = char::from(byte);
+        if char.is_ascii_alphanumeric() || "-._~/".contains(char) {
+            reference.push(char);
+        } else {
+            let _ = write!(reference, "%{byte:02X}");
+        }
+    }
+    reference
 }
 
 /// All that a finding says, in lines.

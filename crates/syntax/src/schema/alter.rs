@@ -2,8 +2,9 @@
 
 use sqlparser::tokenizer::Token;
 
-use super::create::{column, element, identity, settings};
+use super::create::{column, element, identity, key, settings};
 use super::cursor::Cursor;
+use super::misspelt;
 use super::{Change, DefinitionKind, Setting, Table};
 use crate::error::Result;
 
@@ -12,6 +13,8 @@ pub(crate) fn alter(cursor: &mut Cursor<'_>) -> Result<DefinitionKind> {
     cursor.accept("if exists");
     cursor.accept("only");
     let table = cursor.name()?;
+    misspelt::check_change(cursor)?;
+    cursor.accept_token(&Token::Mul);
     let mut changes = Vec::new();
     loop {
         change(cursor, &mut changes)?;
@@ -36,12 +39,23 @@ fn change(cursor: &mut Cursor<'_>, changes: &mut Vec<Change>) -> Result<()> {
         if element(cursor, &mut table)? {
             changes.extend(table.key.map(Change::Key));
             changes.extend(table.indexes.into_iter().map(Change::Index));
-        } else if !cursor.is("partition") && !cursor.is("changefeed") {
+        } else if !["partition", "changefeed", "family"]
+            .iter()
+            .any(|word| cursor.is(word))
+        {
             changes.push(Change::Column(Box::new(column(cursor)?)));
         }
     } else if cursor.accept("alter") {
         cursor.accept("column");
         alter_column(cursor, changes)?;
+    } else if cursor.accept("modify") || cursor.is("change") {
+        let renamed = cursor.accept("change");
+        cursor.accept("column");
+        cursor.accept("if exists");
+        if renamed {
+            cursor.ident()?;
+        }
+        changes.push(Change::Column(Box::new(column(cursor)?)));
     } else if cursor.is("split at") {
         let start = cursor.start();
         cursor.accept("split at");
@@ -60,7 +74,15 @@ fn change(cursor: &mut Cursor<'_>, changes: &mut Vec<Change>) -> Result<()> {
 }
 
 fn alter_column(cursor: &mut Cursor<'_>, changes: &mut Vec<Change>) -> Result<()> {
-    if cursor.is("index") || cursor.is("primary") {
+    let start = cursor.start();
+    if cursor.accept("primary key using columns") {
+        changes.push(Change::Key(key(cursor, start)?));
+        return Ok(());
+    }
+    if ["index", "primary", "constraint", "family"]
+        .iter()
+        .any(|word| cursor.is(word))
+    {
         return Ok(());
     }
     let name = cursor.ident()?;

@@ -3,6 +3,7 @@
 use sqlparser::tokenizer::Token;
 
 use super::cursor::Cursor;
+use super::misspelt;
 use super::{Column, Counts, DefinitionKind, Dialect, Index, Key, Part, Setting, Table, Text};
 use crate::error::Result;
 use crate::span::Span;
@@ -41,6 +42,21 @@ const ATTRIBUTES: &[&str] = &[
     "placement",
 ];
 
+/// Words at a column that a name follows.
+const NAMING: &[&str] = &[
+    "constraint",
+    "collate",
+    "references",
+    "create if not exists family",
+    "create family",
+    "family",
+    "character set",
+    "charset",
+    "tablespace",
+    "storage",
+    "compression",
+];
+
 /// Reads a statement that begins with CREATE and makes a table or an index.
 pub(crate) fn create(cursor: &mut Cursor<'_>) -> Result<DefinitionKind> {
     let start = cursor.start();
@@ -64,7 +80,7 @@ pub(crate) fn create(cursor: &mut Cursor<'_>) -> Result<DefinitionKind> {
     }
     body(cursor, &mut table)?;
     tail(cursor, &mut table)?;
-    inline_key(&mut table);
+    inline_key(cursor.text, &mut table);
     Ok(DefinitionKind::Table(Box::new(table)))
 }
 
@@ -98,10 +114,15 @@ pub(crate) fn element(cursor: &mut Cursor<'_>, table: &mut Table) -> Result<bool
         if !cursor.is("primary") && !cursor.is("unique") && !cursor.is("check") {
             cursor.ident()?;
         }
+        misspelt::check(cursor)?;
     }
-    if cursor.accept("primary key") {
+    if cursor.accept("primary") {
+        cursor.expect("key")?;
         // MySQL allows words between, such as USING BTREE and a name.
         while !cursor.is_end() && !cursor.is_token(&Token::LParen) {
+            if cursor.is("using index") {
+                return Ok(true);
+            }
             cursor.next();
         }
         table.key = Some(key(cursor, start)?);
@@ -110,7 +131,10 @@ pub(crate) fn element(cursor: &mut Cursor<'_>, table: &mut Table) -> Result<bool
     if cursor.is("unique") && !is_column_named(cursor) {
         cursor.next();
         let _ = cursor.accept("key") || cursor.accept("index");
-        table.indexes.push(index(cursor, start, true)?);
+        let _ = cursor.accept("nulls not distinct") || cursor.accept("nulls distinct");
+        if !cursor.is("using index") {
+            table.indexes.push(index(cursor, start, true)?);
+        }
         return Ok(true);
     }
     if is_index(cursor) {
@@ -152,7 +176,7 @@ fn is_index(cursor: &Cursor<'_>) -> bool {
     }
 }
 
-fn key(cursor: &mut Cursor<'_>, start: usize) -> Result<Key> {
+pub(crate) fn key(cursor: &mut Cursor<'_>, start: usize) -> Result<Key> {
     let list_start = cursor.start();
     let parts = parts(cursor)?;
     let list = cursor.since(list_start);
@@ -310,7 +334,7 @@ pub(crate) fn column(cursor: &mut Cursor<'_>) -> Result<Column> {
     let start = cursor.start();
     let name = cursor.ident()?;
     let type_start = cursor.start();
-    let (type_name, type_args) = column_type(cursor);
+    let (type_name, type_args) = column_type(cursor)?;
     let mut column = Column {
         name,
         type_name,
@@ -329,14 +353,19 @@ pub(crate) fn column(cursor: &mut Cursor<'_>) -> Result<Column> {
 }
 
 /// The words of a type and what stands in its parentheses.
-fn column_type(cursor: &mut Cursor<'_>) -> (String, Vec<String>) {
+fn column_type(cursor: &mut Cursor<'_>) -> Result<(String, Vec<String>)> {
     let mut words: Vec<String> = Vec::new();
     let mut args = Vec::new();
     let mut angles = 0_usize;
     while let Some(token) = cursor.peek(0) {
         match &token.token {
             Token::Word(_) if angles == 0 && ends_type(cursor, &words) => break,
-            Token::Word(word) => words.push(word.value.to_ascii_lowercase()),
+            Token::Word(word) => {
+                if angles == 0 && !words.is_empty() {
+                    misspelt::check(cursor)?;
+                }
+                words.push(word.value.to_ascii_lowercase());
+            }
             Token::LParen if angles == 0 && args.is_empty() && !words.is_empty() => {
                 args = arguments(cursor);
                 continue;
@@ -363,7 +392,7 @@ fn column_type(cursor: &mut Cursor<'_>) -> (String, Vec<String>) {
         }
         cursor.next();
     }
-    (words.join(" "), args)
+    Ok((words.join(" "), args))
 }
 
 fn ends_type(cursor: &Cursor<'_>, words: &[String]) -> bool {
@@ -403,7 +432,10 @@ fn attribute(cursor: &mut Cursor<'_>, column: &mut Column) -> Result<()> {
         column.not_null = Some(false);
     } else if cursor.accept("default") {
         column.default = Some(cursor.expression(is_attribute)?);
-    } else if cursor.accept("primary key") || key_alone(cursor) {
+    } else if cursor.is("primary") || cursor.dialect == Dialect::Mysql && cursor.is("key") {
+        // MySQL's KEY alone at a column is its primary key.
+        cursor.accept("primary");
+        cursor.expect("key")?;
         column.primary_key = Some(cursor.since(start));
         column.hash = hash(cursor);
     } else if cursor.accept("unique") {
@@ -431,15 +463,14 @@ fn attribute(cursor: &mut Cursor<'_>, column: &mut Column) -> Result<()> {
         }
     } else if cursor.is("as") && !cursor.is("as identity") {
         column.generated = Some(generated(cursor, start)?);
+    } else if NAMING.iter().any(|words| cursor.accept(words)) {
+        // What it names may be called anything.
+        cursor.skip();
     } else {
+        misspelt::check(cursor)?;
         cursor.skip();
     }
     Ok(())
-}
-
-/// MySQL's KEY alone at a column is its primary key.
-fn key_alone(cursor: &mut Cursor<'_>) -> bool {
-    cursor.dialect == Dialect::Mysql && cursor.accept("key")
 }
 
 /// Reads `ALWAYS AS IDENTITY (…)` or `BY DEFAULT AS IDENTITY (…)` if one is next.
@@ -477,7 +508,8 @@ fn generated(cursor: &mut Cursor<'_>, start: usize) -> Result<Text> {
 fn tail(cursor: &mut Cursor<'_>, table: &mut Table) -> Result<()> {
     while !cursor.is_done() {
         let start = cursor.start();
-        if cursor.accept("primary key") {
+        if cursor.accept("primary") {
+            cursor.expect("key")?;
             table.key = Some(key(cursor, start)?);
         } else if cursor.accept("interleave in parent") || cursor.accept("interleave in") {
             table.parent = Some(cursor.name()?);
@@ -526,13 +558,13 @@ fn setting(cursor: &mut Cursor<'_>) -> Result<Setting> {
 }
 
 /// Makes the key of PRIMARY KEY at a column, and indexes of UNIQUE at columns.
-fn inline_key(table: &mut Table) {
+fn inline_key(text: &str, table: &mut Table) {
     for column in &table.columns {
         let part = Part {
             column: Some(column.name.clone()),
             prefix: None,
             text: Text {
-                text: column.name.value.clone(),
+                text: column.name.span.slice(text).to_owned(),
                 words: vec![column.name.value.clone()],
                 span: column.name.span,
             },

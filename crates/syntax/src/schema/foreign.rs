@@ -10,25 +10,37 @@
 //!   CREATE TRIGGER … END //
 //!   DELIMITER ;
 //! ```
+//!
+//! So is the mark of byte order that some editors write first, and rows that are too many to be read:
+//! of a dump with its data only the tables matter.
 
 use super::Dialect;
 
+/// The mark of byte order.
+const BYTE_ORDER: char = '\u{feff}';
+
+/// Bytes from which on a statement with rows is not read.
+const ROWS_BYTES_MIN: usize = 64 << 10;
+
 /// The text with such lines covered; nothing if there are none.
 pub(crate) fn cover(text: &str, dialect: Dialect) -> Option<String> {
-    let mysql = dialect == Dialect::Mysql;
-    let may_hold = match mysql {
-        true => contains(text, "delimiter"),
-        false => text.contains('\\'),
+    let may_hold = match dialect {
+        Dialect::Mysql => contains(text, "delimiter"),
+        Dialect::Spanner => false,
+        _ => text.contains('\\'),
     };
-    if !may_hold || dialect == Dialect::Spanner {
+    if !may_hold && !text.starts_with(BYTE_ORDER) && text.len() < ROWS_BYTES_MIN {
         return None;
     }
     let mut reader = Reader {
         covered: String::with_capacity(text.len()),
         rest: text,
         statement: text,
-        mysql,
+        dialect,
     };
+    if text.starts_with(BYTE_ORDER) {
+        reader.blank(BYTE_ORDER.len_utf8());
+    }
     while !reader.rest.is_empty() {
         reader.step();
     }
@@ -40,27 +52,53 @@ struct Reader<'t> {
     rest: &'t str,
     /// From where the statement under way begins.
     statement: &'t str,
-    mysql: bool,
+    dialect: Dialect,
 }
 
 impl Reader<'_> {
     fn step(&mut self) {
-        let line_starts = self.covered.is_empty() || self.covered.ends_with('\n');
+        let line_starts =
+            self.covered.trim_end_matches(' ').is_empty() || self.covered.ends_with('\n');
         if line_starts && self.covers_line() {
             return;
         }
         let Some(first) = self.rest.chars().next() else {
             return;
         };
-        let length = opaque(self.rest, self.mysql).unwrap_or(first.len_utf8());
+        let mysql = self.dialect == Dialect::Mysql;
+        let length = opaque(self.rest, mysql).unwrap_or(first.len_utf8());
         self.keep(length);
         if first == ';' {
             let read = self.statement.len() - self.rest.len();
-            let copies = self.statement.get(..read).is_some_and(copies_rows);
+            let statement = self.statement.get(..read).unwrap_or_default();
+            if read > ROWS_BYTES_MIN && holds_rows(statement) {
+                self.covered.truncate(self.covered.len() - read);
+                self.comment(statement);
+            }
             self.statement = self.rest;
-            if copies && !self.mysql {
+            if !mysql && copies_rows(statement) {
                 self.cover_rows();
             }
+        }
+    }
+
+    /// Puts a comment in the place of a stretch, which is one token where blanks are as many as bytes.
+    /// What opens and closes it stands where no line ends.
+    fn comment(&mut self, stretch: &str) {
+        let blank = |byte: &u8| if *byte == b'\n' { '\n' } else { ' ' };
+        let bytes = stretch.as_bytes();
+        let is_free = |pair: &[u8]| pair.iter().all(|byte| *byte != b'\n');
+        let opens = bytes.windows(2).position(is_free);
+        let closes = bytes.windows(2).rposition(is_free);
+        let (Some(opens), Some(closes)) = (opens, closes) else {
+            return self.covered.extend(bytes.iter().map(blank));
+        };
+        for (at, byte) in bytes.iter().enumerate() {
+            self.covered.push(match at {
+                _ if at == opens || at == closes + 1 => '/',
+                _ if at == opens + 1 || at == closes => '*',
+                _ => blank(byte),
+            });
         }
     }
 
@@ -68,8 +106,9 @@ impl Reader<'_> {
     fn covers_line(&mut self) -> bool {
         let line = line(self.rest);
         let trimmed = line.trim_start_matches([' ', '\t']);
-        match self.mysql {
-            false => {
+        match self.dialect {
+            Dialect::Spanner => false,
+            Dialect::Ydb | Dialect::Postgres | Dialect::Cockroach => {
                 let mut chars = trimmed.chars();
                 let meta = chars.next() == Some('\\')
                     && chars
@@ -80,7 +119,7 @@ impl Reader<'_> {
                 }
                 meta
             }
-            true => {
+            Dialect::Mysql => {
                 let Some(delimiter) = delimiter(trimmed) else {
                     return false;
                 };
@@ -98,13 +137,22 @@ impl Reader<'_> {
     /// Covers rows, and the line that ends them. What stands behind the semicolon is SQL.
     fn cover_rows(&mut self) {
         self.keep(line(self.rest).len());
+        let rows = self.rest;
         while !self.rest.is_empty() {
             let row = line(self.rest);
             let last = row.trim_end() == "\\.";
-            self.blank(row.len());
+            self.rest = self.rest.get(row.len()..).unwrap_or_default();
             if last {
                 break;
             }
+        }
+        let bytes = rows.len() - self.rest.len();
+        let covered = rows.get(..bytes).unwrap_or_default();
+        if bytes > ROWS_BYTES_MIN {
+            self.comment(covered);
+        } else {
+            self.rest = rows;
+            self.blank(bytes);
         }
         self.statement = self.rest;
     }
@@ -140,6 +188,20 @@ fn delimiter(line: &str) -> Option<&str> {
     let (word, rest) = line.split_at_checked("delimiter".len())?;
     let is_it = word.eq_ignore_ascii_case("delimiter") && rest.starts_with([' ', '\t']);
     is_it.then(|| rest.trim())
+}
+
+/// Whether a statement begins with a word for new rows; comments may stand before it.
+fn holds_rows(statement: &str) -> bool {
+    let mut rest = statement.trim_start();
+    while rest.starts_with("--") || rest.starts_with("/*") {
+        let length = opaque(rest, false).unwrap_or(rest.len());
+        rest = rest.get(length..).unwrap_or_default().trim_start();
+    }
+    let word = rest.split(|char: char| !char.is_ascii_alphabetic()).next();
+    word.is_some_and(|word| {
+        let known = ["insert", "replace", "upsert"];
+        known.iter().any(|known| word.eq_ignore_ascii_case(known))
+    })
 }
 
 /// Whether a statement says that rows follow it.
@@ -223,6 +285,28 @@ mod tests {
         assert_eq!(
             covered("copy t from STDIN ;\n\\a\n1", Dialect::Postgres),
             "copy t from STDIN ;"
+        );
+    }
+
+    #[test]
+    fn rows_that_are_many_go_and_what_stands_around_them_stays() {
+        let rows = "(1, 'it''s; \n odd'),\n".repeat(ROWS_BYTES_MIN / 8);
+        let text = format!(
+            "\u{feff}CREATE TABLE a (id int);\n-- all\nINSERT INTO a VALUES {rows}(2, 'x');\n\
+             CREATE TABLE b (id int);\nCOPY a FROM stdin;\n1\n{}\\.\nSELECT 1;",
+            "1\tü\n".repeat(ROWS_BYTES_MIN)
+        );
+        let covered = cover(&text, Dialect::Postgres).unwrap_or_default();
+        assert_eq!(covered.len(), text.len());
+        for found in ["CREATE TABLE b", "COPY a", "SELECT 1"] {
+            assert_eq!(covered.find(found), text.find(found), "{found}");
+            let lines = |text: &str| text.split(found).next().map(|part| part.lines().count());
+            assert_eq!(lines(&covered), lines(&text), "{found}");
+        }
+        let left: String = covered.split_whitespace().collect();
+        assert_eq!(
+            left,
+            "CREATETABLEa(idint);/**/CREATETABLEb(idint);COPYaFROMstdin;/**/SELECT1;"
         );
     }
 

@@ -4,12 +4,12 @@
 //! `CREATE TABL t (…)` is not a statement that shapes no table: somebody misspelt it, and whoever passes
 //! it over has not looked at the table. So what follows CREATE, ALTER and DROP must be known too.
 
-use sqlparser::tokenizer::TokenWithSpan;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::Dialect;
 use crate::error::{Error, Result};
 use crate::span::{Position, Span};
-use crate::tokens::{bare_word, span_of};
+use crate::tokens::{bare_word, is_word, span_of};
 
 /// How many letters may be wrong in a word that is guessed at.
 const WRONG_LETTERS_MAX: usize = 2;
@@ -21,6 +21,7 @@ const PASSED_OVER: &[&str] = &[
     "analyze",
     "assert",
     "backup",
+    "batch",
     "begin",
     "call",
     "cancel",
@@ -102,7 +103,6 @@ const PASSED_OVER: &[&str] = &[
 /// statement at each semicolon where nobody says DELIMITER.
 const PASSED_OVER_MYSQL: &[&str] = &[
     "admin",
-    "batch",
     "binlog",
     "cache",
     "case",
@@ -236,6 +236,7 @@ const KINDS: &[&str] = &[
     "system",
     "tables",
     "tablespace",
+    "tablestore",
     "tenant",
     "text",
     "topic",
@@ -264,7 +265,46 @@ fn first_word(tokens: &[TokenWithSpan]) -> Option<String> {
 
 /// Whether the strict grammar is to read a statement too.
 pub(super) fn is_checked(tokens: &[TokenWithSpan]) -> bool {
-    shapes_table(tokens) || first_word(tokens).is_some_and(|word| CHECKED.contains(&word.as_str()))
+    first_word(tokens).is_some_and(|word| CHECKED.contains(&word.as_str()))
+}
+
+/// Whether a query has a form that YDB has and neither this database nor PostgreSQL: a lambda, a call
+/// of what a call gives, columns left out, rows made of lists, windows of time.
+pub(super) fn is_only_yql(tokens: &[TokenWithSpan]) -> bool {
+    const WORDS: &[&str] = &["flatten", "without", "hop", "process", "reduce", "sample"];
+    let pairs = tokens.iter().zip(tokens.iter().skip(1));
+    let mut forms = pairs.map(|(token, next)| {
+        let follows = next.token == Token::LParen;
+        token.token == Token::Arrow && next.token == Token::LBrace
+            || token.token == Token::RParen && follows
+            || WORDS.iter().any(|word| is_word(Some(token), word))
+    });
+    forms.any(|found| found)
+}
+
+/// An error if a second statement begins within one that shapes a table: a semicolon is missing.
+pub(super) fn check_one(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
+    const BEGINNINGS: &[[&str; 2]] = &[
+        ["create", "table"],
+        ["create", "index"],
+        ["create", "unique"],
+        ["alter", "table"],
+        ["insert", "into"],
+    ];
+    let pairs = tokens.iter().zip(tokens.iter().skip(1)).enumerate();
+    for (at, (first, second)) in pairs.skip(1) {
+        let begins =
+            |[one, other]: &[&str; 2]| is_word(Some(first), one) && is_word(Some(second), other);
+        if BEGINNINGS.iter().any(begins) {
+            return Err(unexpected(
+                text,
+                tokens,
+                at,
+                "`;` before the next statement".to_owned(),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a statement makes or alters a table or index.
@@ -333,7 +373,7 @@ fn unexpected(text: &str, tokens: &[TokenWithSpan], at: usize, expected: String)
 }
 
 /// The known word that one was most likely meant to be; of two that are as near, the one as long.
-fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+pub(super) fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let wrong = |known: &str| (wrong_letters(word, known), word.len().abs_diff(known.len()));
     let near = known.iter().copied().min_by_key(|known| wrong(known))?;
     // A short word is all wrong soon.

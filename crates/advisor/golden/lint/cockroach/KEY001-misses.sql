@@ -3,3 +3,5 @@ CREATE TABLE tenants_log (tenant INT8, id SERIAL, PRIMARY KEY (tenant, id));
 CREATE TABLE hashed (at TIMESTAMP NOT NULL, PRIMARY KEY (at) USING HASH WITH (bucket_count = 8));
 CREATE TABLE inline_hashed (id INT8 DEFAULT unique_rowid() PRIMARY KEY USING HASH);
 CREATE TABLE files (id UUID DEFAULT gen_random_uuid() PRIMARY KEY, at TIMESTAMP, INDEX (at) USING HASH);
+CREATE TABLE turned (k INT8 NOT NULL DEFAULT unique_rowid(), v STRING NULL, CONSTRAINT turned_pkey PRIMARY KEY (k ASC));
+ALTER TABLE turned ALTER PRIMARY KEY USING COLUMNS (k) USING HASH WITH (bucket_count = 8);

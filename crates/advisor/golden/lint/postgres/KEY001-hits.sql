@@ -10,3 +10,4 @@ ALTER TABLE ONLY public.dumped ALTER COLUMN id SET DEFAULT nextval('public.dumpe
 ALTER TABLE ONLY public.dumped ADD CONSTRAINT dumped_pkey PRIMARY KEY (id);
 CREATE TABLE tokens (id uuid DEFAULT uuidv7() PRIMARY KEY, made_at timestamptz DEFAULT now());
 CREATE INDEX tokens_made ON tokens USING btree (made_at DESC);
+CREATE TABLE "Order Items" ("Item Id" bigserial PRIMARY KEY, "from" varchar(9));

@@ -5,7 +5,7 @@ use syntax::schema::Dialect;
 use crate::lint::finding::Severity;
 use crate::lint::model::{Class, Column, Order, Table};
 use crate::lint::nature::{Growth, growth, is_few, is_time_cut};
-use crate::lint::rewrite::{add_column, insert, parts, replace, set_parts};
+use crate::lint::rewrite::{add_column, insert, parts, quoted_as, replace, set_parts};
 use crate::lint::{Edit, Finding, Source};
 
 /// Buckets that a rewritten key is spread over.
@@ -142,8 +142,19 @@ fn spread(
                     .counts
                     .map(|counts| replace(counts.span, "AUTO_RANDOM")),
             );
-            if written.type_name != "bigint" {
-                edits.push(replace(written.type_span, "BIGINT"));
+            if !written.type_name.starts_with("bigint") {
+                let unsigned = written.type_name.contains("unsigned");
+                let wide = if unsigned {
+                    "BIGINT UNSIGNED"
+                } else {
+                    "BIGINT"
+                };
+                edits.push(replace(written.type_span, wide));
+            }
+            // TiDB takes AUTO_RANDOM where a table is made, not in MODIFY.
+            let made = |edit: &Edit| edit.span.end <= table.statement.end;
+            if !edits.iter().all(made) {
+                edits.clear();
             }
             (
                 format!("let TiDB draw `{name}` from its whole range"),
@@ -157,7 +168,7 @@ fn spread(
         _ => match bucket(table, column) {
             Some((definition, bucket)) => {
                 let mut led = parts(order);
-                led.insert(0, bucket.clone());
+                led.insert(0, quoted_as(&written.name, &bucket));
                 let mut edits = add_column(text, table, &definition);
                 edits.extend(set_parts(text, table, order, &led));
                 let by_whom = match table.dialect {
@@ -241,14 +252,12 @@ fn bucket(table: &Table, column: &Column) -> Option<(String, String)> {
     if table.column(&bucket).is_some() || table.written.columns.is_empty() {
         return None;
     }
-    Some((format!("{bucket} {definition}"), bucket))
+    let written = quoted_as(&column.written.name, &bucket);
+    Some((format!("{written} {definition}"), bucket))
 }
 
 /// The name of a column with the quotes it is written in.
 pub(crate) fn quoted(column: &Column) -> String {
     let name = &column.written.name;
-    match name.quote {
-        Some(quote) => format!("{quote}{}{quote}", name.value),
-        None => name.value.clone(),
-    }
+    quoted_as(name, &name.value)
 }

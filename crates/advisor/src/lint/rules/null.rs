@@ -4,10 +4,10 @@ use syntax::schema::Dialect;
 
 use crate::lint::finding::Severity;
 use crate::lint::model::{Column, Order, OrderKind, Table};
-use crate::lint::rewrite::insert;
-use crate::lint::{Finding, Source};
+use crate::lint::rewrite::{insert, replace};
+use crate::lint::{Finding, Source, Span};
 
-pub(crate) fn key003(_: &Source<'_>, table: &Table) -> Vec<Finding> {
+pub(crate) fn key003(source: &Source<'_>, table: &Table) -> Vec<Finding> {
     let nullable_keys = matches!(table.dialect, Dialect::Ydb | Dialect::Spanner);
     let mut findings = Vec::new();
     for order in &table.orders {
@@ -15,10 +15,10 @@ pub(crate) fn key003(_: &Source<'_>, table: &Table) -> Vec<Finding> {
             let finding = match &order.kind {
                 // Elsewhere a key column refuses NULL by itself.
                 OrderKind::Key | OrderKind::InlineKey if nullable_keys => {
-                    in_key(table, order, column)
+                    in_key((source.text, table), order, column)
                 }
                 OrderKind::Index { unique: true, .. } if !nullable_keys => {
-                    in_unique(table, order, column)
+                    in_unique((source.text, table), order, column)
                 }
                 _ => None,
             };
@@ -34,21 +34,21 @@ fn is_open(column: &Column) -> bool {
         && !column.written.type_name.contains("serial")
 }
 
-fn in_key(table: &Table, order: &Order, column: &Column) -> Option<Finding> {
+fn in_key((text, table): (&str, &Table), order: &Order, column: &Column) -> Option<Finding> {
     // YQL's PRIMARY KEY at a column says NOT NULL in our reading of it, and in nobody else's.
     if !is_open(column) || order.kind == OrderKind::InlineKey {
         return None;
     }
     let name = &column.written.name.value;
     let message = format!("the key column `{name}` of `{}` may be NULL", table.name);
-    Some(finding(table, column, message).why(
+    Some(finding((text, table), column, message).why(
         "rows whose key is NULL are skipped by every comparison, `<>` included, and NULL \
              equals NULL in a key: \
              a second such row overwrites the first",
     ))
 }
 
-fn in_unique(table: &Table, order: &Order, column: &Column) -> Option<Finding> {
+fn in_unique((text, table): (&str, &Table), order: &Order, column: &Column) -> Option<Finding> {
     let in_key = table
         .key()
         .is_some_and(|key| key.names().contains(&column.written.name.value.as_str()));
@@ -61,22 +61,37 @@ fn in_unique(table: &Table, order: &Order, column: &Column) -> Option<Finding> {
         order.title(),
         table.name
     );
-    Some(finding(table, column, message).why(
+    Some(finding((text, table), column, message).why(
         "NULLs are never equal here, so any number of rows with NULL pass as unique, and a \
               lookup by `=` misses them",
     ))
 }
 
-fn finding(table: &Table, column: &Column, message: String) -> Finding {
+fn finding((text, table): (&str, &Table), column: &Column, message: String) -> Finding {
     let written = &column.written;
-    let explicit = written.not_null == Some(false);
+    // It says NULL, or said NOT NULL until a later statement took that back.
+    let explicit = written.not_null.is_some();
     let edits = if explicit {
         Vec::new()
     } else {
-        vec![insert(written.type_span.end, " NOT NULL")]
+        match default_null(text, column) {
+            Some(span) => vec![replace(span, " NOT NULL")],
+            None => vec![insert(written.type_span.end, " NOT NULL")],
+        }
     };
     Finding::new("KEY003", Severity::Note, &table.name, written.span, message)
         .label("NOT NULL is missing")
         .help("say NOT NULL, and write a value of your own where none is known")
         .edits(edits)
+}
+
+/// Where ` DEFAULT NULL` stands, which does not go with NOT NULL.
+fn default_null(text: &str, column: &Column) -> Option<Span> {
+    let default = column.written.default.as_ref()?;
+    let null = default.words.first()?.eq_ignore_ascii_case("null");
+    let before = text.get(..default.span.start)?.trim_end();
+    let start = before.len().checked_sub("default".len())?;
+    let word = before.get(start..)?.eq_ignore_ascii_case("default");
+    let start = before.get(..start)?.trim_end().len();
+    (null && word).then(|| Span::new(start, default.span.end))
 }

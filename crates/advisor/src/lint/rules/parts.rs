@@ -5,7 +5,7 @@ use syntax::schema::Dialect;
 use crate::lint::finding::Severity;
 use crate::lint::model::{Class, Table};
 use crate::lint::nature::is_spread;
-use crate::lint::rewrite::{insert, set_option};
+use crate::lint::rewrite::{insert, set_option, table_name};
 use crate::lint::{Edit, Finding, Source};
 
 /// Partitions that a rewritten table begins with.
@@ -86,25 +86,15 @@ fn pre_split_edits(table: &Table) -> (String, Vec<Edit>) {
         ),
         Dialect::Mysql => (
             "split it beforehand, into 2 to the power of 3 partitions".to_owned(),
-            vec![insert(table.statement.end, " PRE_SPLIT_REGIONS = 3")],
+            vec![insert(table.written.body.end, " PRE_SPLIT_REGIONS = 3")],
         ),
         _ if is_uuid => {
             let bounds: Vec<String> = (1..PARTITIONS)
                 .map(|part| format!("('{:x}0000000-0000-0000-0000-000000000000')", part * 2))
                 .collect();
-            let name = table
-                .written
-                .name
-                .parts
-                .iter()
-                .map(|part| match part.quote {
-                    Some(quote) => format!("{quote}{}{quote}", part.value),
-                    None => part.value.clone(),
-                });
-            let name: Vec<String> = name.collect();
             let split = format!(
                 ";\nALTER TABLE {} SPLIT AT VALUES {}",
-                name.join("."),
+                table_name(table),
                 bounds.join(", ")
             );
             (
@@ -120,7 +110,7 @@ fn pre_split_edits(table: &Table) -> (String, Vec<Edit>) {
     }
 }
 
-fn is_column_store(table: &Table) -> bool {
+pub(super) fn is_column_store(table: &Table) -> bool {
     table
         .setting("store")
         .is_some_and(|store| store.value.eq_ignore_ascii_case("column"))

@@ -12,8 +12,10 @@ use syntax::{Error, Statement};
 use crate::lint::finding::Severity;
 use crate::lint::model::{Order, Table};
 use crate::lint::nature::{computed, sources};
+use crate::lint::rewrite::table_name;
 use crate::lint::{Finding, Source};
 
+use super::growing::quoted;
 use reading::{Named, Reading, readings};
 
 /// Judges queries on the tables of a source.
@@ -106,12 +108,22 @@ fn judge_table(table: &Table, named: &Named, reading: &Reading) -> Option<Findin
 }
 
 fn index_statement(table: &Table, column: &str) -> String {
-    let name = &table.name;
+    let index: String = format!("{}_by_{column}", table.name)
+        .chars()
+        .map(|char| if char.is_alphanumeric() { char } else { '_' })
+        .collect();
+    let column = table
+        .column(column)
+        .map_or_else(|| column.to_owned(), quoted);
     match table.dialect {
         Dialect::Ydb => {
-            format!("ALTER TABLE `{name}` ADD INDEX {name}_by_{column} GLOBAL ON ({column});")
+            let name = &table.name;
+            format!("ALTER TABLE `{name}` ADD INDEX {index} GLOBAL ON ({column});")
         }
-        _ => format!("CREATE INDEX {name}_by_{column} ON {name} ({column});"),
+        _ => {
+            let name = table_name(table);
+            format!("CREATE INDEX {index} ON {name} ({column});")
+        }
     }
 }
 
