@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A log has the values that statements name and not the rows that they meet: rows are known of
-//! INSERT only. Numbers that a column counts by itself are counted here, from one. Transactions that
+//! INSERT only. Numbers that a column counts by itself are counted here, from one; times
+//! that are not written out are the moment of the statement, and UUIDs are drawn. Transactions that
 //! never committed are left out. What is not understood is counted, and the first few are named.
 
 mod csv;

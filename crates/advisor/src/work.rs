@@ -16,6 +16,7 @@
 //! length, are left out too.
 
 mod bind;
+mod moment;
 
 use keys::{Type, Value};
 use syntax::ast::{self, SetExpr, TableFactor};
@@ -25,6 +26,7 @@ use syntax::{Ident, Mode, Name};
 use crate::joins;
 use crate::trace::{Kind, Op, Order, Row, Table};
 use bind::Scope;
+pub(crate) use moment::at;
 
 /// Rows that are kept of one op.
 pub const ROWS_MAX: usize = 32;
@@ -55,6 +57,11 @@ pub trait Given {
 
     /// The values of a parameter that is a list, in a type.
     fn list(&self, number: usize, kind: Type) -> Option<Vec<Value>>;
+
+    /// When the statement was run, in microseconds since 1970, if that is known: what `now()` means.
+    fn now_us(&self) -> Option<u64> {
+        None
+    }
 
     /// The value of a parameter that is a number of rows.
     fn limit(&self, number: usize) -> Option<u64> {

@@ -5,7 +5,7 @@
 
 use keys::{Type, Value};
 
-use crate::work::Given;
+use crate::work::{Given, at};
 
 /// From how many values is drawn.
 const VALUES: u64 = 1_000_000;
@@ -40,19 +40,15 @@ impl Drawn {
         let drawn = self.number(number);
         let small = drawn % VALUES;
         let time_us = self.at_us.saturating_sub(drawn % HOUR_US);
-        let at = Value::Timestamp(i64::try_from(time_us).ok()?);
         let text = match kind {
-            Type::Timestamp => return Some(at),
+            Type::Timestamp | Type::Datetime | Type::Date => {
+                return at(i64::try_from(time_us).ok()?, kind);
+            }
             Type::Uuid => {
                 let wide = u128::from(drawn) << 64 | u128::from(self.number(!number));
                 return Some(Value::Uuid(wide.to_be_bytes()));
             }
             Type::Utf8 | Type::String => format!("v{small:06}"),
-            Type::Datetime => {
-                let seconds = at.to_string();
-                format!("{}Z", seconds.split(['.', 'Z']).next()?)
-            }
-            Type::Date => at.to_string().split('T').next()?.to_owned(),
             Type::Bool => small.is_multiple_of(2).to_string(),
             Type::Int8 | Type::Uint8 => (small % 100).to_string(),
             Type::Int16 | Type::Uint16 => (small % 10_000).to_string(),

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use keys::Value;
+use keys::{Type, Value};
 use syntax::Kind as Asks;
 use syntax::schema::{Dialect, read_queries};
 
+use super::drawn::Drawn;
 use super::{Imported, MADE_BY, Report};
 use crate::trace::{Header, Kind, Op, Statement, Table, Trace, Txn};
-use crate::work::{Given, touches};
+use crate::work::{Given, at, touches};
 
 /// Transactions that are kept; of more, every second goes and the others weigh twice as much.
 const TXNS_MAX: usize = 200_000;
@@ -39,6 +40,8 @@ pub(super) struct Gather {
     numbers: HashMap<(u64, u32, &'static str), u32>,
     /// The last number of columns that count by themselves.
     counters: HashMap<(u32, u16), u64>,
+    /// How many values were drawn.
+    drawn: u64,
     open: HashMap<String, Open>,
     /// With the time by the clock of the log.
     txns: Vec<Txn>,
@@ -63,6 +66,7 @@ impl Gather {
             statements: Vec::new(),
             numbers: HashMap::new(),
             counters: HashMap::new(),
+            drawn: 0,
             open: HashMap::new(),
             txns: Vec::new(),
             stride: 1,
@@ -184,7 +188,11 @@ impl Gather {
             let alike = |table: &&Table| table.name.eq_ignore_ascii_case(name);
             exact.or_else(|| self.tables.iter().find(alike))
         };
-        let found = touches(kind, given, &find).into_iter();
+        let dated = Dated {
+            given,
+            at_us: said.at_us,
+        };
+        let found = touches(kind, &dated, &find).into_iter();
         let found: Vec<(u32, Kind, Op)> = found
             .map(|touch| (touch.table.id, touch.kind, touch.op))
             .collect();
@@ -197,8 +205,9 @@ impl Gather {
         let parts = count(found.len());
         let mut ops = Vec::with_capacity(found.len());
         for (table, kind, mut op) in found {
-            if kind == Kind::Insert {
+            if matches!(kind, Kind::Insert | Kind::Upsert) {
                 self.count_up(table, &mut op);
+                self.make_up(table, &mut op, said.at_us);
             }
             op.statement = self.number((fingerprint, &folded), table, kind);
             op.busy_us = said.busy_us.map(|busy_us| busy_us / parts);
@@ -225,6 +234,32 @@ impl Gather {
                     row.extend(value.ok().map(|value| (place, value)));
                     row.sort_by_key(|(place, _)| *place);
                 }
+            }
+        }
+    }
+
+    /// Fills in what the database makes of columns that every row has: of a time the moment, of a UUID
+    /// a random one.
+    fn make_up(&mut self, table: u32, op: &mut Op, at_us: u64) {
+        let Some(table) = self.tables.iter().find(|one| one.id == table) else {
+            return;
+        };
+        let made = (0_u16..).zip(&table.columns);
+        let made = made.filter(|(_, column)| column.not_null || table.key.contains(&column.name));
+        for (place, column) in made {
+            for row in &mut op.rows {
+                if row.iter().any(|(other, _)| *other == place) {
+                    continue;
+                }
+                let value = match column.kind {
+                    Type::Uuid => {
+                        self.drawn += 1;
+                        Drawn::new(self.drawn, at_us, None).one(usize::from(place), Type::Uuid)
+                    }
+                    kind => i64::try_from(at_us).ok().and_then(|us| at(us, kind)),
+                };
+                row.extend(value.map(|value| (place, value)));
+                row.sort_by_key(|(place, _)| *place);
             }
         }
     }
@@ -278,6 +313,30 @@ impl Gather {
         };
         let report = self.report;
         Imported { trace, report }
+    }
+}
+
+/// The parameters of a statement that was run at a known time.
+struct Dated<'g> {
+    given: &'g dyn Given,
+    at_us: u64,
+}
+
+impl Given for Dated<'_> {
+    fn one(&self, number: usize, kind: Type) -> Option<Value> {
+        self.given.one(number, kind)
+    }
+
+    fn list(&self, number: usize, kind: Type) -> Option<Vec<Value>> {
+        self.given.list(number, kind)
+    }
+
+    fn limit(&self, number: usize) -> Option<u64> {
+        self.given.limit(number)
+    }
+
+    fn now_us(&self) -> Option<u64> {
+        Some(self.at_us)
     }
 }
 

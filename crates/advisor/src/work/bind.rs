@@ -4,6 +4,7 @@ use keys::{Type, Value};
 use syntax::ast::{self, BinaryOperator, Expr};
 use syntax::{literal, literal_text};
 
+use super::moment::moment;
 use super::{Given, VALUES_MAX, is_kept};
 use crate::joins::CONDITIONS_MAX;
 use crate::trace::{Op, Order, Row, Table};
@@ -361,6 +362,11 @@ fn value(expr: &Expr, kind: Type, parameters: &dyn Given) -> Option<Value> {
         Expr::Value(written) if written.value == ast::Value::Null => Some(Value::Null),
         _ if let Some(number) = placeholder(expr) => parameters.one(number, kind),
         _ if let Some(typed) = literal(expr) => coerced(typed, kind),
+        _ if let Some(now_us) = parameters.now_us()
+            && let Some(time) = moment(expr, now_us, kind) =>
+        {
+            Some(time)
+        }
         _ => Value::parse(kind, &literal_text(expr)?.1).ok(),
     }
 }
