@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use advisor::advise::{Options, advise};
 use advisor::import::{Format, Imported, import, tables};
 
 fn folder() -> PathBuf {
@@ -73,6 +74,39 @@ fn what_is_imported_reads_back() {
     let again = advisor::trace::Trace::read(text.as_slice()).unwrap();
     assert_eq!(again.txns, imported.trace.txns);
     assert_eq!(again.flaws, Default::default());
+}
+
+#[test]
+fn a_log_of_inserts_by_now_and_reads_by_user_gives_the_key_by_user() {
+    let schema = "CREATE TABLE events (at timestamptz NOT NULL DEFAULT now(), userid bigint NOT NULL, \
+                  what text, PRIMARY KEY (at, userid));";
+    let mut log = String::new();
+    for turn in 0..1500_u64 {
+        let user = turn * turn % 101;
+        let text = match turn % 3 {
+            0 => format!("INSERT INTO events VALUES (now(), {user}, 'in')"),
+            1 => format!("INSERT INTO events (userid) VALUES ({user})"),
+            _ => format!("SELECT * FROM events WHERE userid = {user} ORDER BY at DESC LIMIT 10"),
+        };
+        let seconds = turn / 10;
+        writeln!(
+            log,
+            "{{\"timestamp\":\"2024-05-01 12:{:02}:{:02}.{}00 UTC\",\"session_id\":\"a\",\
+             \"error_severity\":\"LOG\",\"message\":\"duration: 0.2 ms  statement: {text}\"}}",
+            seconds / 60,
+            seconds % 60,
+            turn % 10
+        )
+        .unwrap();
+    }
+    let (imported, _) = imported(Format::Jsonlog, schema, &log);
+    assert_eq!(imported.report.flaws, 0, "{:?}", imported.report);
+    let advice = advise(&imported.trace, "events", &Options::default()).unwrap();
+    let best = advice.best().next().unwrap();
+    assert_eq!(best.name, "(userid, at)", "{}", advice.text());
+    // Nobody said how many rows were found: as many as there are of a user, up to the limit.
+    let rows = best.figures.per_read.rows;
+    assert!((1.0..=10.0).contains(&rows), "{rows}");
 }
 
 #[test]

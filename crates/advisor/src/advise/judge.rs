@@ -381,7 +381,7 @@ fn calibrate(workload: &mut Workload) {
     let mut ranges = Ranges::default();
     let mut ops = std::mem::take(&mut workload.ops);
     for op in &mut ops {
-        let Some(busy_us) = op.busy_us else {
+        let Some(busy_us) = op.busy_us.filter(|_| !op.uncounted) else {
             continue;
         };
         let shape = super::number::at(op.shape);

@@ -99,6 +99,10 @@ impl Fit {
             }
             return;
         }
+        // A time says nothing where nobody knows how many rows it was spent on.
+        if op.uncounted {
+            return;
+        }
         let rows = f64::from(op.rows_read.unwrap_or(op.found));
         self.fastest = Some(self.fastest.map_or(busy, |fastest| fastest.min(busy)));
         self.reads += txns;
@@ -202,6 +206,7 @@ mod tests {
                     factor: 1.0,
                     writes: false,
                     inserts: false,
+                    uncounted: false,
                 },
                 1.0,
             );

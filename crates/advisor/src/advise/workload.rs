@@ -76,6 +76,8 @@ pub(crate) struct Op {
     pub(crate) factor: f32,
     pub(crate) writes: bool,
     pub(crate) inserts: bool,
+    /// Whether nothing tells how many rows it found, as in the log of another database.
+    pub(crate) uncounted: bool,
 }
 
 /// Which columns an operation binds, and how. The cells follow: for each of `eq` their number and
@@ -314,6 +316,10 @@ impl Workload {
             factor: 1.0,
             writes: kind.writes(),
             inserts: matches!(kind, trace::Kind::Insert | trace::Kind::Upsert),
+            uncounted: !kind.writes()
+                && op.rows.is_empty()
+                && op.found.is_none()
+                && op.rows_read.is_none(),
         }
     }
 

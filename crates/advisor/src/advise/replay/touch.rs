@@ -298,10 +298,10 @@ impl Replay<'_, '_> {
         if let (true, Some(rows)) = (self.setting.is_current, op.rows_read) {
             return asked(f64::from(rows) / ranges);
         }
-        if plan.exact && op.limit.is_none() {
+        if plan.exact && op.limit.is_none() && !op.uncounted {
             return asked(found / ranges);
         }
-        if plan.exact && stops && ranges <= 1.0 {
+        if plan.exact && stops && ranges <= 1.0 && !op.uncounted {
             return asked(found);
         }
         let from = self.content.place(span.lower);
@@ -313,6 +313,7 @@ impl Replay<'_, '_> {
             false => rows,
         };
         match op.limit.map(f64::from) {
+            Some(limit) if stops && plan.exact && op.uncounted => asked(part(limit).min(inside)),
             Some(_) if stops && plan.exact => asked(part(found).min(inside)),
             // Rows that fit come in between others: as many more have to be gone over.
             Some(limit) if stops => {
