@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::advise::TXNS_MIN;
+
 /// The result of asking for advice.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -75,7 +77,10 @@ pub enum Error {
 
 fn tables(known: &[String]) -> String {
     match known {
-        [] => "it has none at all".to_owned(),
+        [] => format!(
+            "it has none at all: nothing is recorded yet, and {TXNS_MIN} transactions are needed to \
+             rank the keys of a table"
+        ),
         known => format!("it has {}", known.join(", ")),
     }
 }

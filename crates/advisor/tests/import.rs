@@ -49,6 +49,7 @@ fn logs_become_the_golden_traces() {
         (Format::Csvlog, "postgres.sql", "csvlog.csv"),
         (Format::Jsonlog, "postgres.sql", "jsonlog.json"),
         (Format::Mysql, "mysql.sql", "mysql.log"),
+        (Format::Mysql, "mysql.sql", "tidb.log"),
         (
             Format::PgStatStatements,
             "postgres.sql",

@@ -1,9 +1,17 @@
-//! MySQL's general log.
+//! MySQL's general log, and those of MariaDB and TiDB.
 //!
 //! ```text
 //!   2024-05-01T12:00:00.123456Z<tab>    8 Query<tab>SELECT * FROM t
 //!     WHERE id = 5                                    a statement goes on until the next time
+//!
+//!   240501 12:00:00<tab>    8 Query<tab>SELECT 1      MariaDB, and MySQL before 5.7
+//!   <tab><tab>    9 Query<tab>SELECT 2                the same second
+//!
+//!   [2024/05/01 12:00:00.123 +00:00] [INFO] [session.go:1] [GENERAL_LOG] [conn=8] … [sql="SELECT 1"]
 //! ```
+
+mod forms;
+mod tidb;
 
 use std::io::BufRead;
 
@@ -24,13 +32,14 @@ struct Entry {
 
 pub(super) fn read(input: impl BufRead, gather: &mut Gather) -> Result<()> {
     let mut open: Option<Entry> = None;
+    let mut clock = Clock::default();
     let mut entries = 0_u64;
     for (number, line) in (1_u64..).zip(input.split(b'\n')) {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end_matches('\r');
         gather.report.lines += 1;
-        match (entry(number, line), &mut open) {
+        match (entry(number, line, &mut clock), &mut open) {
             (Some(next), _) => {
                 entries += 1;
                 if let Some(whole) = open.replace(next) {
@@ -55,15 +64,30 @@ pub(super) fn read(input: impl BufRead, gather: &mut Gather) -> Result<()> {
     Ok(())
 }
 
-fn entry(line: u64, text: &str) -> Option<Entry> {
-    let (time, rest) = text.split_once(['\t', ' '])?;
-    let at_us = match Value::parse(Type::Timestamp, time) {
-        Ok(Value::Timestamp(us)) if time.contains('T') => u64::try_from(us).ok()?,
-        _ => return None,
+/// The time of the last line that had one, for those that have none.
+#[derive(Debug, Default)]
+struct Clock {
+    last_us: Option<u64>,
+}
+
+fn entry(line: u64, text: &str, clock: &mut Clock) -> Option<Entry> {
+    if let Some(said) = tidb::said(text) {
+        return Some(Entry {
+            line,
+            at_us: said.at_us,
+            session: said.session,
+            command: said.text.as_ref().map_or("", |_| "Query").to_owned(),
+            text: said.text.unwrap_or_default(),
+        });
+    }
+    let (at_us, rest) = match text.strip_prefix("\t\t") {
+        Some(rest) => (clock.last_us?, rest),
+        None => dated(text).or_else(|| short_dated(text))?,
     };
     let (session, rest) = rest.trim_start().split_once(' ')?;
     session.parse::<u64>().ok()?;
     let (command, text) = rest.split_once('\t').unwrap_or((rest, ""));
+    clock.last_us = Some(at_us);
     Some(Entry {
         line,
         at_us,
@@ -71,6 +95,30 @@ fn entry(line: u64, text: &str) -> Option<Entry> {
         command: command.trim().to_owned(),
         text: text.to_owned(),
     })
+}
+
+/// `2024-05-01T12:00:00.123456Z`, and what follows.
+fn dated(text: &str) -> Option<(u64, &str)> {
+    let (time, rest) = text.split_once(['\t', ' '])?;
+    let at_us = moment(time).filter(|_| time.contains('T'))?;
+    Some((at_us, rest))
+}
+
+/// `240501  9:00:00`, and what follows.
+fn short_dated(text: &str) -> Option<(u64, &str)> {
+    let (date, rest) = text.split_once(' ')?;
+    let (time, rest) = rest.trim_start().split_once('\t')?;
+    let digits = date.len() == 6 && date.bytes().all(|byte| byte.is_ascii_digit());
+    let (year, month, day) = (date.get(..2)?, date.get(2..4)?, date.get(4..)?);
+    let at_us = moment(&format!("20{year}-{month}-{day}T{time:0>8}Z"))?;
+    digits.then_some((at_us, rest))
+}
+
+fn moment(text: &str) -> Option<u64> {
+    match Value::parse(Type::Timestamp, text) {
+        Ok(Value::Timestamp(us)) => u64::try_from(us).ok(),
+        _ => None,
+    }
 }
 
 fn take(gather: &mut Gather, entry: &Entry) {
@@ -82,7 +130,7 @@ fn take(gather: &mut Gather, entry: &Entry) {
     if entry.text.len() > STATEMENT_BYTES_MAX {
         return gather.report.flaw(entry.line, "the statement is too long");
     }
-    let text = standard(&entry.text);
+    let text = forms::standard(&entry.text);
     let none: &[Value] = &[];
     let said = Said {
         line: entry.line,
@@ -93,60 +141,4 @@ fn take(gather: &mut Gather, entry: &Entry) {
         rows: None,
     };
     gather.statement(&said, &none);
-}
-
-/// The same statement with its strings as the standard writes them: in single quotes, without
-/// backslashes.
-fn standard(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    let mut open: Option<char> = None;
-    while let Some(one) = chars.next() {
-        match (open, one) {
-            (None, '\'' | '"') => {
-                open = Some(one);
-                out.push('\'');
-            }
-            (None, '`') => {
-                open = Some(one);
-                out.push(one);
-            }
-            (Some(quote), _) if one == quote => {
-                open = None;
-                out.push(if quote == '`' { quote } else { '\'' });
-            }
-            (Some('\'' | '"'), '\\') => match chars.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some('\'') => out.push_str("''"),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            (Some('"'), '\'') => out.push_str("''"),
-            _ => out.push(one),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strings_are_written_as_the_standard_does() {
-        let cases = [
-            (r#"SELECT "a", 'b'"#, "SELECT 'a', 'b'"),
-            (r#"x = "it's""#, "x = 'it''s'"),
-            (
-                r"x = 'it\'s' AND `c'd` = 'a\\'",
-                r"x = 'it''s' AND `c'd` = 'a\'",
-            ),
-            ("x = 'it''s'", "x = 'it''s'"),
-            ("open '", "open '"),
-        ];
-        for (written, expected) in cases {
-            assert_eq!(standard(written), expected);
-        }
-    }
 }

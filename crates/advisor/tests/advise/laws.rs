@@ -87,6 +87,12 @@ fn an_unknown_table_is_named() {
         error.to_string(),
         "the trace has no table order; it has orders"
     );
+    let error = advise(&Trace::default(), "orders", &Options::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the trace has no table orders; it has none at all: nothing is recorded yet, and 300 \
+         transactions are needed to rank the keys of a table"
+    );
 }
 
 #[test]
