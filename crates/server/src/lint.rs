@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use advisor::lint::{
-    CODES, Dialect, Error, Finding, Severity, Source, dialect_named, explain, fix,
+    CODES, Dialect, Error, Finding, Severity, Source, dialect_named, explain, fix, guess,
 };
 use clap::ValueEnum;
 
@@ -170,7 +170,7 @@ fn read(path: &str) -> io::Result<String> {
 fn check(args: &Args, file: Checked, queries: &mut [Checked]) -> io::Result<Checked> {
     let Checked { path, mut text, .. } = file;
     let wanted = |finding: &Finding| !args.allow.iter().any(|code| code == finding.code);
-    let dialect = Source::read(&text, args.dialect).dialect;
+    let dialect = args.dialect.unwrap_or_else(|| guess(&text));
     if args.fix {
         let (fixed, mended) = fix(&text, dialect, wanted);
         if path == STDIN {

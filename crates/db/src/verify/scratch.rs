@@ -211,3 +211,59 @@ impl Clock for TraceClock {
         self.live.passed_rows(rows);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    /// A machine on which others work: of each second that passes this thread has a hundredth.
+    #[derive(Debug, Default)]
+    struct Crowded {
+        worked_ns: AtomicU64,
+    }
+
+    impl Clock for Crowded {
+        fn now_us(&self) -> u64 {
+            self.worked_ns.load(Ordering::SeqCst) / 10
+        }
+
+        fn monotonic(&self) -> Duration {
+            self.worked() * 100
+        }
+
+        fn worked(&self) -> Duration {
+            Duration::from_nanos(self.worked_ns.load(Ordering::SeqCst))
+        }
+    }
+
+    #[test]
+    fn other_work_on_the_machine_does_not_disturb_a_trial() {
+        let crowded = Arc::new(Crowded::default());
+        let medium = MemoryMedium::new();
+        let mut options = Options::new(Arc::new(SharedPlacement::new(
+            move || -> storage::Result<Arc<dyn Engine>> {
+                Ok(Arc::new(MemoryEngine::open(&medium)))
+            },
+        )));
+        options.clock = Arc::clone(&crowded) as Arc<dyn Clock>;
+        options.background = false;
+        let live = Database::open_with(options).expect("a database in memory opens");
+        let looks = Looks { seed: 1, one_in: 1 };
+        let scratch = Scratch::open(&live.store, None, &looks).expect("a trial can be made");
+        scratch.clock.set(1_000_000, 3.0);
+        let store = &scratch.database.store;
+        let (shown, begun) = (store.now_us(), store.monotonic());
+        crowded.worked_ns.fetch_add(2_000_000, Ordering::SeqCst);
+        // Two milliseconds of work count as six, though two hundred have passed.
+        assert_eq!(store.monotonic() - begun, Duration::from_millis(6));
+        assert_eq!((shown, store.now_us()), (1_000_000, 1_000_000));
+        // What another thread looks at is not timed against what this one worked.
+        let elsewhere = thread::scope(|scope| {
+            let looks = scope.spawn(|| store.monotonic());
+            looks.join().expect("a thread looks at the clock")
+        });
+        assert_eq!(elsewhere - begun, Duration::from_millis(6));
+    }
+}
