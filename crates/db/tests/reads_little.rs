@@ -4,12 +4,23 @@
 
 use std::sync::Arc;
 
-use db::{Database, Session, Value};
+use db::{Database, Prepared, Session, Value};
+
+/// How often it is looked whether rows are counted.
+const LOOKS_MAX: usize = 1_000_000;
 
 async fn run(session: &mut Session, text: &str, parameters: &[Value]) {
+    let prepared = prepare(session, text).await;
+    execute(session, &prepared, parameters).await;
+}
+
+async fn prepare(session: &mut Session, text: &str) -> Prepared {
     let mut statements = session.parse(text).unwrap();
-    let prepared = session.prepare(statements.remove(0), &[]).await.unwrap();
-    if let db::Reply::Rows(mut rows) = session.execute(&prepared, parameters).await.unwrap() {
+    session.prepare(statements.remove(0), &[]).await.unwrap()
+}
+
+async fn execute(session: &mut Session, prepared: &Prepared, parameters: &[Value]) {
+    if let db::Reply::Rows(mut rows) = session.execute(prepared, parameters).await.unwrap() {
         while let Some(more) = rows.next().await {
             more.unwrap();
         }
@@ -70,4 +81,36 @@ async fn statements_by_key_read_one_row() {
     )
     .await;
     assert_eq!(rows_read(&database, &mut seen), 10);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_its_table_has_outgrown_is_made_anew() {
+    let database = Arc::new(Database::memory().unwrap());
+    let mut session = Session::new(Arc::clone(&database));
+    let session = &mut session;
+    let create = "CREATE TABLE t (a Int64, b Int64, PRIMARY KEY (a))";
+    run(session, create, &[]).await;
+    run(session, "INSERT INTO t VALUES (1, 1), (2, 2)", &[]).await;
+    let text = "SELECT a FROM t WHERE b = $1 ORDER BY a DESC LIMIT 10";
+    let read = prepare(session, text).await;
+    let seven = [Value::Int64(7)];
+    execute(session, &read, &seven).await;
+    let grow = "INSERT INTO t SELECT i, i % 10 FROM generate_series(3, 40000) AS s (i)";
+    run(session, grow, &[]).await;
+    let mut seen = 0;
+    rows_read(&database, &mut seen);
+    for _ in 0..3 {
+        execute(session, &read, &seven).await;
+    }
+    // What streams read that are not needed any more is counted when they notice.
+    let mut read = 0;
+    for _ in 0..LOOKS_MAX {
+        read += rows_read(&database, &mut seen);
+        if read >= 300 {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    // The tenth lies in the first hundred; rows are read by the batch, and in two streams.
+    assert!((300..6_000).contains(&read), "{read}");
 }

@@ -71,6 +71,14 @@ impl Reader {
             .collect())
     }
 
+    /// About how many rows a table has.
+    pub fn rows(&self, table: TableId) -> Result<u64> {
+        let map = self.view.store().map(table)?;
+        let partitions = map.partitions().iter();
+        let rows = partitions.map(|one| one.counters.counts().totals().rows);
+        Ok(rows.sum())
+    }
+
     /// What a range reaches over, found without reading it.
     pub fn extent(&self, table: TableId, range: &KeyRange) -> Result<Extent> {
         cuts::extent(&self.view, table, range)

@@ -55,8 +55,7 @@ impl Sample {
         let view = store.quiet_view();
         let reader = view.reader();
         let all = KeyRange::all();
-        let extent = reader.extent(live.id(), &all)?;
-        let of = extent.tiles.iter().map(|tile| tile.rows).sum::<u64>();
+        let of = reader.rows(live.id())?;
         let mut sample = Self {
             of,
             ..Self::default()

@@ -205,12 +205,11 @@ fn after(key: &[u8]) -> Bytes {
 
 fn begin_progress(ground: Ground<'_>, table: &Table, index: &IndexTable) -> Result<()> {
     let reader = ground.store.view().reader();
-    let extent = reader.extent(table.id(), &KeyRange::all())?;
     let progress = Progress {
         table: table.schema().name().to_owned(),
         index: index.name.clone(),
         rows_done: 0,
-        rows_total: extent.tiles.iter().map(|tile| tile.rows).sum(),
+        rows_total: reader.rows(table.id())?,
     };
     ground.catalog.begin_progress(index.id, progress);
     Ok(())

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::Result as DataFusionResult;
 use datafusion::error::DataFusionError;
@@ -18,7 +17,6 @@ use super::pieces::Pieces;
 pub(crate) struct Run {
     reader: Reader,
     scans: Mutex<HashMap<usize, Shared>>,
-    outgrown: AtomicBool,
 }
 
 /// The pieces of one scan, and which of its streams have begun.
@@ -38,7 +36,6 @@ impl Run {
         Self {
             reader,
             scans: Mutex::default(),
-            outgrown: AtomicBool::new(false),
         }
     }
 
@@ -57,16 +54,6 @@ impl Run {
     /// Reads as the statement reads.
     pub(crate) fn reader(&self) -> &Reader {
         &self.reader
-    }
-
-    /// Notes that a table has become too large for its plan.
-    pub(crate) fn outgrow(&self) {
-        self.outgrown.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the plan should be made anew next time.
-    pub(crate) fn outgrown(&self) -> bool {
-        self.outgrown.load(Ordering::Relaxed)
     }
 
     /// The pieces that stream `stream` of scan `scan` shares with the other streams of the scan. A

@@ -50,7 +50,6 @@ const CUTS_MAX: u64 = 32;
 #[derive(Debug)]
 pub(crate) struct Pieces {
     left: Mutex<VecDeque<KeyRange>>,
-    rows: u64,
 }
 
 impl Pieces {
@@ -63,13 +62,11 @@ impl Pieces {
         streams: usize,
     ) -> Result<Self> {
         let mut left = VecDeque::new();
-        let mut rows = 0;
         let mut ranges = conditions.ranges()?;
         ranges.retain(|range| !range.is_empty());
         let cut = streams > 1 && ranges.len() < streams;
         for range in ranges {
             for tile in reader.extent(table, &range)?.tiles {
-                rows += tile.rows;
                 if cut && tile.rows >= CUT_ROWS_MIN {
                     let pieces = (tile.rows / PIECE_ROWS).clamp(2, CUTS_MAX);
                     let pieces = usize::try_from(pieces).unwrap_or(streams);
@@ -84,7 +81,6 @@ impl Pieces {
         }
         Ok(Self {
             left: Mutex::new(left),
-            rows,
         })
     }
 
@@ -92,13 +88,7 @@ impl Pieces {
     pub(crate) fn none() -> Self {
         Self {
             left: Mutex::default(),
-            rows: 0,
         }
-    }
-
-    /// How many rows the partitions hold that are read; a part of them if only a part is read.
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows
     }
 
     fn next(&self) -> Option<KeyRange> {

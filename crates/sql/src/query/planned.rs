@@ -10,7 +10,8 @@
 //!
 //! A physical plan remembers things while it runs, so nobody shares one: each run takes a copy for
 //! itself. Idle copies of all statements lie on one [`shelf`](super::shelf), without a reader: one that
-//! is kept would hold old versions of rows for as long as a session is idle. Statements whose plan
+//! is kept would hold old versions of rows for as long as a session is idle. A plan that was made when a
+//! table was small reads all of one that has grown, so then it is made anew. Statements whose plan
 //! depends on values (`LIMIT $1`), or that read anything but our tables, are planned anew for each run.
 
 use std::collections::HashMap;
@@ -34,9 +35,10 @@ use super::context::Run;
 use super::counting::{self, Counters};
 use super::explain::{self, PlanNode};
 use super::parameters::{self, NOW, Slot, TODAY, Values};
-use super::provider::ReadTable;
+use super::provider::{Growth, ReadTable};
 use super::queries::{self, Queries};
 use super::refusals::ours;
+use super::scan::ScanExec;
 use super::shelf::Owner;
 use super::{
     ResultColumn, filling, hidden, list_parameters, memory, origins, results, rewrite, titles,
@@ -89,6 +91,8 @@ pub(super) struct Copy {
     plan: Arc<dyn ExecutionPlan>,
     slot: Slot,
     counters: Counters,
+    /// How large the tables were that it was made for.
+    growth: Vec<Growth>,
     /// Whether it can be run again.
     keeps: bool,
 }
@@ -227,7 +231,7 @@ impl PlannedQuery {
     async fn copy(&self, reader: &Reader, given: Given<'_>) -> Result<Copy> {
         let inner = &self.inner;
         let values = values(given, &inner.parameters)?;
-        let mut copy = inner.queries.shelf().take(inner.owner);
+        let mut copy = inner.shelved(reader)?;
         if copy.is_none()
             && !inner.needs_values.load(Ordering::Relaxed)
             && let Some(plan) = &inner.kept
@@ -248,6 +252,21 @@ impl PlannedQuery {
 }
 
 impl Inner {
+    /// A plan from the shelf. If a table has outgrown it, none of those that lie there is of use.
+    fn shelved(&self, reader: &Reader) -> Result<Option<Copy>> {
+        let shelf = self.queries.shelf();
+        let Some(copy) = shelf.take(self.owner) else {
+            return Ok(None);
+        };
+        for growth in &copy.growth {
+            if growth.outgrown(reader)? {
+                shelf.forget(self.owner);
+                return Ok(None);
+            }
+        }
+        Ok(Some(copy))
+    }
+
     /// A plan for these values only.
     async fn copy_with(&self, reader: &Reader, values: &Values) -> Result<Copy> {
         let state = self.queries.state(&self.catalog, reader);
@@ -268,6 +287,7 @@ impl Inner {
             plan,
             slot: Slot::default(),
             counters,
+            growth: Vec::new(),
             keeps: false,
         })
     }
@@ -285,15 +305,17 @@ impl Inner {
         let plan = counting::bound(plan, &counters)?;
         let planner = Arc::clone(state.query_planner());
         let plan = planner.create_physical_plan(&plan, &state).await?;
-        let mut keeps = true;
+        let (mut keeps, mut growth) = (true, Vec::new());
         plan.apply(|node| {
             keeps &= !NOT_KEPT.contains(&node.name());
+            growth.extend(node.downcast_ref::<ScanExec>().and_then(ScanExec::growth));
             Ok(TreeNodeRecursion::Continue)
         })?;
         Ok(Copy {
             plan,
             slot,
             counters,
+            growth,
             keeps,
         })
     }
@@ -393,9 +415,7 @@ impl Drop for QueryRows {
     fn drop(&mut self) {
         // What still runs must stop before its plan can be taken by the next run.
         self.batches = None;
-        if let Some(copy) = self.copy.take()
-            && !self.run.outgrown()
-        {
+        if let Some(copy) = self.copy.take() {
             self.home.put_back(copy);
         }
     }

@@ -9,7 +9,7 @@ use datafusion::common::Result as DataFusionResult;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use txn::{KeyRange, Reader};
+use txn::{Reader, TableId};
 
 use super::columns::arrow_schema;
 use super::context::Run;
@@ -26,6 +26,56 @@ pub(crate) const SMALL_ROWS: usize = 8_192;
 /// What a condition on a key column is taken to leave of the rows: one in so many.
 const FIXED_LEAVES: usize = 100;
 const BOUND_LEAVES: usize = 4;
+
+/// By how much a table that is not small has to grow until its plan is not the right one any more.
+const GROWN_FACTOR: usize = 8;
+
+/// How many rows a scan was expected to find when it was planned, to tell later whether it still fits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    table: TableId,
+    /// What its conditions are taken to leave of the table: one row in so many.
+    leaves: usize,
+    /// About how many rows there will be.
+    pub(crate) rows: usize,
+}
+
+impl Growth {
+    /// `None` for a scan that finds one row, however large the table is.
+    fn new(table: &Table, reader: &Reader, filters: &Filters) -> Result<Option<Self>> {
+        let keys = filters.key_columns();
+        let fixed = (0..keys).take_while(|place| filters.fixes(*place)).count();
+        if fixed == keys {
+            return Ok(None);
+        }
+        let bound = if filters.binds(fixed) {
+            BOUND_LEAVES
+        } else {
+            1
+        };
+        let leaves = (0..fixed).fold(bound, |all, _| all.saturating_mul(FIXED_LEAVES));
+        let mut growth = Self {
+            table: table.id(),
+            leaves,
+            rows: 0,
+        };
+        growth.rows = growth.now(reader)?;
+        Ok(Some(growth))
+    }
+
+    /// About how many rows there would be now.
+    fn now(&self, reader: &Reader) -> Result<usize> {
+        let rows = usize::try_from(reader.rows(self.table)?).unwrap_or(usize::MAX);
+        Ok(rows.div_ceil(self.leaves))
+    }
+
+    /// Whether the table has become too large for the plan.
+    pub(crate) fn outgrown(&self, reader: &Reader) -> Result<bool> {
+        let now = self.now(reader)?;
+        let small = self.rows < SMALL_ROWS;
+        Ok(now >= SMALL_ROWS && (small || now / GROWN_FACTOR >= self.rows))
+    }
+}
 
 /// A table. How many rows it has is told by the session that plans: a table that held a reader would
 /// keep old versions of rows for as long as its plan is kept.
@@ -52,24 +102,11 @@ impl ReadTable {
     }
 
     fn expected(&self, reader: &Reader, filters: &Filters, streams: usize) -> Result<Expected> {
-        let extent = reader.extent(self.table.id(), &KeyRange::all())?;
-        let rows: u64 = extent.tiles.iter().map(|tile| tile.rows).sum();
-        let mut rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        let keys = filters.key_columns();
-        let fixed = (0..keys).take_while(|place| filters.fixes(*place)).count();
-        if fixed == keys {
-            rows = 1;
-        } else {
-            for _ in 0..fixed {
-                rows = rows.div_ceil(FIXED_LEAVES);
-            }
-            if filters.binds(fixed) {
-                rows = rows.div_ceil(BOUND_LEAVES);
-            }
-        }
+        let growth = Growth::new(&self.table, reader, filters)?;
+        let rows = growth.as_ref().map_or(1, |growth| growth.rows);
         Ok(Expected {
             streams: if rows < SMALL_ROWS { 1 } else { streams },
-            rows,
+            growth,
             limit: None,
         })
     }

@@ -31,7 +31,7 @@ use super::context::Run;
 use super::decode::Wanted;
 use super::explain::Reads;
 use super::pieces::{Batches, Effort, Pieces, Source};
-use super::provider::external;
+use super::provider::{Growth, external};
 use super::ranges::Filters;
 use super::through::Through;
 use crate::access::{Access, AccessKind, Target};
@@ -57,8 +57,8 @@ pub(crate) struct ScanExec {
     /// Up to which key column ranges are told apart, to be read side by side and merged.
     merged: Option<usize>,
     limit: Option<usize>,
-    /// About how many rows the planner was told to expect.
-    rows: usize,
+    /// How many rows the planner was told to expect, unless it is one.
+    growth: Option<Growth>,
     properties: Arc<PlanProperties>,
     /// What its streams counted.
     metrics: ExecutionPlanMetricsSet,
@@ -83,7 +83,7 @@ impl ScanExec {
             direction: Direction::Ascending,
             merged: None,
             limit: expected.limit,
-            rows: expected.rows,
+            growth: expected.growth,
             properties: Arc::new(PlanProperties::new(
                 EquivalenceProperties::new(schema),
                 Partitioning::UnknownPartitioning(expected.streams),
@@ -107,6 +107,11 @@ impl ScanExec {
     fn through_for(&self, reader: &Reader) -> Option<&Arc<Through>> {
         let through = self.through.as_ref();
         through.filter(|through| through.serves(reader))
+    }
+
+    /// How many rows it was planned for, if that tells when to plan anew.
+    pub(crate) fn growth(&self) -> Option<Growth> {
+        self.growth
     }
 
     fn streams(&self) -> usize {
@@ -279,11 +284,7 @@ impl ScanExec {
             None => (self.table.id(), self.filters.as_ref()),
         };
         let conditions = filters.conditions();
-        let pieces = Pieces::new(id, &conditions, reader, self.direction, streams)?;
-        if self.streams() == 1 && !filters.binds(0) && pieces.rows() > OUTGROWN_ROWS {
-            run.outgrow();
-        }
-        Ok(pieces)
+        Pieces::new(id, &conditions, reader, self.direction, streams)
     }
 
     fn columns(&self) -> String {
@@ -293,9 +294,6 @@ impl ScanExec {
     }
 }
 
-/// How many rows are too many for one stream.
-const OUTGROWN_ROWS: u64 = 262_144;
-
 /// How many rows count as few.
 const FEW_ROWS: usize = 4096;
 
@@ -304,8 +302,8 @@ const FEW_ROWS: usize = 4096;
 pub(crate) struct Expected {
     /// How many streams to give.
     pub(crate) streams: usize,
-    /// About how many rows there will be.
-    pub(crate) rows: usize,
+    /// How many rows there will be, unless it is one.
+    pub(crate) growth: Option<Growth>,
     /// How many rows are wanted at most.
     pub(crate) limit: Option<usize>,
 }
@@ -425,7 +423,8 @@ impl ExecutionPlan for ScanExec {
     ) -> DataFusionResult<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(self.wanted.schema());
         let share = asked.partition().map_or(1, |_| self.streams());
-        statistics.num_rows = Precision::Inexact(self.rows.div_ceil(share));
+        let rows = self.growth.map_or(1, |growth| growth.rows);
+        statistics.num_rows = Precision::Inexact(rows.div_ceil(share));
         Ok(Arc::new(statistics))
     }
 
