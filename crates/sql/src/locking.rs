@@ -14,6 +14,7 @@
 
 mod correlated;
 mod fill;
+mod found;
 mod nested;
 mod skipping;
 mod sources;

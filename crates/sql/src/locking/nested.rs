@@ -10,16 +10,15 @@
 //! told which keys they have, so that it reads those only: what it read besides would count against it
 //! when others change that.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use keys::{Type, Value};
-use syntax::ast;
-use syntax::{Kind, Statement};
+use syntax::{Statement, ast};
 use txn::{Reader, Transaction};
 
-use super::correlated::{self, Frame, Outer, separated};
+use super::correlated::{self, Outer, separated};
 use super::fill::{Fill, Group, Taken};
+use super::found::{Found, Sought, unlocked};
 use super::{SkipPlan, mentions, skips};
 use crate::execute::{Answer, AnswerRows};
 use crate::query::{PlannedQuery, Wanted};
@@ -58,9 +57,12 @@ impl NestedPlan {
         if !mentions(&statement.kind, skips) {
             return Ok(None);
         }
-        let mut finds = Finds::new(&statement.kind);
-        let _ = syntax::deep(|| crate::named::visit(&mut statement.kind.clone(), &mut finds));
-        if finds.found.is_empty() {
+        let sought = Sought {
+            locks: skips,
+            whole: false,
+        };
+        let found = unlocked(&mut statement.kind.clone(), sought);
+        if found.is_empty() {
             return Ok(None);
         }
         let (ground, parameters) = ((executor, reader), correlated::parameters(statement));
@@ -69,7 +71,7 @@ impl NestedPlan {
             query,
             frame,
             limited,
-        } in finds.found
+        } in found
         {
             if parts.iter().all(|part| part.query != query)
                 && let Some(separated) = separated(&query, &frame, parameters)
@@ -85,14 +87,11 @@ impl NestedPlan {
         let mut bare = statement.clone();
         let taken = parts.iter().map(|part| part.taken(Vec::new())).collect();
         let mut fill = Fill::new(taken, &[], hints.to_vec());
-        let mut finds = Finds::new(&bare.kind);
-        syntax::deep(|| {
-            let _ = crate::named::visit(&mut bare.kind, &mut fill);
-            let _ = crate::named::visit(&mut bare.kind, &mut finds);
-        });
+        let _ = syntax::deep(|| crate::named::visit(&mut bare.kind, &mut fill));
+        let found = unlocked(&mut bare.kind, sought);
         let bare = Box::pin(executor.prepare(Arc::new(bare), reader.clone(), hints)).await?;
         let kinds: Vec<_> = bare.parameters().iter().copied().map(Some).collect();
-        for Found { query, .. } in finds.found {
+        for Found { query, .. } in found {
             if parts.iter().all(|part| part.query != query) {
                 let part = Part::new(ground, query, None, (kinds.len(), &kinds));
                 parts.push(Box::pin(part).await?);
@@ -264,53 +263,4 @@ async fn planned(
         shown: false,
     };
     executor.plan(reader, wanted).await
-}
-
-/// Finds the queries inside of a statement that skip rows, with what stands around each, and lets them
-/// claim nothing.
-struct Finds {
-    /// Whether the next query is the statement itself.
-    whole: bool,
-    frames: Vec<Frame>,
-    found: Vec<Found>,
-}
-
-struct Found {
-    query: ast::Query,
-    frame: Frame,
-    /// Whether anything around it has a limit.
-    limited: bool,
-}
-
-impl Finds {
-    fn new(kind: &Kind) -> Self {
-        Self {
-            whole: matches!(kind, Kind::Query(_)),
-            frames: vec![Frame::of_statement(kind)],
-            found: Vec::new(),
-        }
-    }
-}
-
-impl ast::VisitorMut for Finds {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
-        let whole = std::mem::take(&mut self.whole);
-        if !whole && skips(query) {
-            self.found.push(Found {
-                query: query.clone(),
-                frame: self.frames.last().cloned().unwrap_or_default(),
-                limited: self.frames.iter().any(|frame| frame.limited),
-            });
-            query.locks.clear();
-        }
-        self.frames.push(Frame::of_query(query));
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<()> {
-        self.frames.pop();
-        ControlFlow::Continue(())
-    }
 }

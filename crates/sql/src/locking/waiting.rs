@@ -17,14 +17,14 @@
 //! around them. What others change among those, or add to a range, is found out at COMMIT.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use keys::{Type, Value};
 use syntax::{Kind, Statement, ast, statement};
 use txn::{Bytes, Reader, TableId, Transaction};
 
-use super::correlated::{self, Frame, separated};
+use super::correlated::{self, separated};
+use super::found::{Found, Sought, unlocked};
 use super::{LockPlan, SkipPlan, mentions, skips, waits};
 use crate::{Error, Executor, Fault, Prepared, Result};
 
@@ -61,34 +61,27 @@ impl WaitPlan {
         if !mentions(&statement.kind, waits) {
             return Ok(None);
         }
-        let whole = match &statement.kind {
-            Kind::Query(asked) if skips(&asked.query) => return Ok(None),
-            Kind::Query(asked) => {
-                let by_key = LockPlan::new(executor.catalog(), &asked.query, hints)?;
-                if by_key.is_some() {
-                    return Ok(None);
-                }
-                waits(&asked.query)
-            }
-            _ => false,
-        };
+        if let Kind::Query(asked) = &statement.kind
+            && (skips(&asked.query)
+                || LockPlan::new(executor.catalog(), &asked.query, hints)?.is_some())
+        {
+            return Ok(None);
+        }
         let mut bare = statement.clone();
-        let mut finds = Finds {
-            parameters: correlated::parameters(statement),
-            frames: vec![Frame::of_statement(&bare.kind)],
-            found: Vec::new(),
+        let sought = Sought {
+            locks: waits,
+            whole: true,
         };
-        let _ = syntax::deep(|| crate::named::visit(&mut bare.kind, &mut finds));
+        let found = unlocked(&mut bare.kind, sought);
         let bare = Box::pin(executor.prepare(Arc::new(bare), reader.clone(), hints)).await?;
-        let mut looks = Vec::new();
-        for (number, query) in finds.found.iter().enumerate() {
-            let look = Box::pin(Look::new(executor, query, (reader, &bare))).await;
-            match look {
-                Ok(look) => looks.extend(look),
-                // What is inside of a statement may have no rows of its own; then it is a read.
-                Err(_) if number > 0 || !whole => {}
-                Err(error) => return Err(error),
+        let (mut looks, mut seen) = (Vec::new(), Vec::new());
+        let parameters = correlated::parameters(statement);
+        for Found { query, frame, .. } in found {
+            if separated(&query, &frame, parameters).is_some() || seen.contains(&query) {
+                continue;
             }
+            looks.extend(Box::pin(Look::new(executor, &query, (reader, &bare))).await?);
+            seen.push(query);
         }
         Ok(Some(Self { looks, bare }))
     }
@@ -144,17 +137,23 @@ impl Look {
             query: Box::new(plan.query().clone()),
         });
         let keyed = executor.prepare(Arc::new(statement), reader.clone(), kinds);
-        let keyed = keyed.await.map_err(|error| match error {
-            Error::Refused {
+        match keyed.await {
+            Ok(keyed) => Ok(Some(Self { plan, keyed })),
+            // The statement knows all names, so this one stands around the query.
+            Err(
+                Error::NoSuchTable { .. }
+                | Error::NoSuchColumn { .. }
+                | Error::UnknownColumn { .. },
+            ) => Ok(None),
+            Err(Error::Refused {
                 fault: Fault::Grouping,
                 ..
-            } => Error::Refused {
+            }) => Err(Error::Refused {
                 fault: Fault::Feature,
                 what: "FOR UPDATE is not allowed with aggregate functions".to_owned(),
-            },
-            other => other,
-        })?;
-        Ok(Some(Self { plan, keyed }))
+            }),
+            Err(other) => Err(other),
+        }
     }
 
     /// The rows as they are now, in an order that is the same for everybody.
@@ -178,35 +177,5 @@ impl Look {
             }
         }
         Ok(keys)
-    }
-}
-
-/// Finds the queries of a statement that wait for rows and stand for themselves, and lets none wait.
-struct Finds {
-    /// How many parameters the statement has.
-    parameters: usize,
-    frames: Vec<Frame>,
-    found: Vec<ast::Query>,
-}
-
-impl ast::VisitorMut for Finds {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
-        if waits(query) {
-            let frame = self.frames.last();
-            let speaks = frame.and_then(|frame| separated(query, frame, self.parameters));
-            if speaks.is_none() && !self.found.contains(query) {
-                self.found.push(query.clone());
-            }
-            query.locks.clear();
-        }
-        self.frames.push(Frame::of_query(query));
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<()> {
-        self.frames.pop();
-        ControlFlow::Continue(())
     }
 }
