@@ -200,16 +200,19 @@ fn txn_kind(error: &txn::Error) -> Kind {
         | txn::Error::Altered { .. }
         | txn::Error::TooOld { .. }
         | txn::Error::Reopened { .. }
+        | txn::Error::Deadlock { .. }
         | txn::Error::GivenUp { .. } => Kind::Conflict,
         txn::Error::EngineDown { .. }
         | txn::Error::Unknown { .. }
         | txn::Error::Held { .. }
+        | txn::Error::LockHeld { .. }
         | txn::Error::Busy { .. } => Kind::Unavailable,
         txn::Error::RowExists { .. } | txn::Error::RowTwice { .. } => Kind::Exists,
         txn::Error::TooLarge { .. }
         | txn::Error::NotPatched { .. }
         | txn::Error::LoadTooLarge { .. }
         | txn::Error::KeyLength { .. }
+        | txn::Error::TooManyLocks { .. }
         | txn::Error::Ended
         | txn::Error::NoSuchSavepoint => Kind::Invalid,
         txn::Error::Damaged { .. } | txn::Error::DamagedRecord { .. } => Kind::Corrupt,

@@ -19,6 +19,7 @@
 //! changes tables commits what came before it.
 
 mod advise;
+mod advisory;
 mod copy;
 mod cursors;
 mod define;
@@ -44,7 +45,7 @@ use sql::{Answer, Executor, Prepared, named};
 use syntax::Statement;
 use syntax::statement::Kind as Asks;
 use syntax::statement::Show;
-use txn::{Committed, Durability, Savepoint};
+use txn::{Committed, Durability, Locker, Savepoint};
 
 use self::cursors::Cursor;
 pub(crate) use self::cursors::folded;
@@ -87,6 +88,8 @@ pub struct Session {
     deallocated: Vec<String>,
     /// What DECLARE made, by name.
     cursors: BTreeMap<String, Cursor>,
+    /// The advisory locks that it has.
+    locks: Locker,
     names: Names,
     recording: Recording,
     /// The partitions that the statement under way touches.
@@ -99,11 +102,19 @@ pub struct Session {
 /// A transaction between BEGIN and COMMIT.
 struct Open {
     inner: txn::Transaction,
-    savepoints: Vec<(String, Savepoint)>,
+    savepoints: Vec<Marked>,
     read_only: bool,
     failed: bool,
     /// It ends with its block and not with COMMIT.
     block: bool,
+}
+
+/// A savepoint.
+struct Marked {
+    name: String,
+    savepoint: Savepoint,
+    /// How many advisory locks the transaction had taken.
+    locks: usize,
 }
 
 /// What a client is called that does not say.
@@ -114,7 +125,6 @@ impl Session {
     pub fn new(database: Arc<Database>) -> Self {
         let executor = Arc::new(database.executor().for_session());
         Self {
-            database,
             executor,
             transaction: None,
             settings: Settings::default(),
@@ -123,11 +133,13 @@ impl Session {
             named: BTreeMap::new(),
             deallocated: Vec::new(),
             cursors: BTreeMap::new(),
+            locks: Locker::new(&database.store),
             names: Names::default(),
             recording: Recording::default(),
             touched: Touched::Unknown,
             user: DEFAULT_NAME.to_owned(),
             database_name: DEFAULT_NAME.to_owned(),
+            database,
         }
     }
 
@@ -251,7 +263,7 @@ impl Session {
     /// Begins a block, or goes on with it, unless a transaction is open.
     pub fn begin_block(&mut self) {
         if self.transaction.is_none() {
-            self.transaction = Some(Open::new(&self.database, false, true));
+            self.transaction = Some(Open::new(self.begin_transaction(), false, true));
         }
     }
 
@@ -319,9 +331,14 @@ impl Session {
                 done("ROLLBACK")
             }
             Asks::Savepoint(name) => {
+                let locks = self.locks.taken();
                 let open = self.open("SAVEPOINT")?;
                 let savepoint = open.inner.savepoint();
-                open.savepoints.push((name.value.clone(), savepoint));
+                open.savepoints.push(Marked {
+                    name: name.value.clone(),
+                    savepoint,
+                    locks,
+                });
                 done("SAVEPOINT")
             }
             Asks::Release(name) => {
@@ -334,10 +351,13 @@ impl Session {
                 let open = self.open("ROLLBACK TO SAVEPOINT")?;
                 let index = open.find(&name.value)?;
                 open.savepoints.truncate(index + 1);
-                if let Some((_, savepoint)) = open.savepoints.last() {
-                    open.inner.rollback_to(*savepoint)?;
+                let mut locks = None;
+                if let Some(marked) = open.savepoints.last() {
+                    open.inner.rollback_to(marked.savepoint)?;
+                    locks = Some(marked.locks);
                 }
                 open.failed = false;
+                self.locks.end_taken(locks.unwrap_or_default());
                 done("ROLLBACK")
             }
             Asks::Set(set) => self.set(set),
@@ -357,6 +377,9 @@ impl Session {
                     && let Some(time) = sql::sleeps(&query.query) =>
             {
                 Box::pin(time::sleep(&time, parameters)).await
+            }
+            Asks::Query(_) if prepared.advisory().is_some() => {
+                Box::pin(self.run_advisory(prepared, parameters)).await
             }
             Asks::Call(function) => Box::pin(self.call(function)).await,
             Asks::Other(statement) if let Some(command) = overlooked(statement) => done(command),
@@ -439,7 +462,7 @@ impl Session {
             self.touched = touched;
             return reply;
         }
-        let mut transaction = database.store.begin();
+        let mut transaction = self.begin_transaction();
         transaction.set_patience(patience);
         let fresh = executor.refreshed(prepared, transaction.reader()).await?;
         let prepared = fresh.as_ref().unwrap_or(prepared);
@@ -451,6 +474,13 @@ impl Session {
         Ok(answer.into())
     }
 
+    /// A transaction whose claims and the session's locks are waited for as one's.
+    fn begin_transaction(&self) -> txn::Transaction {
+        let mut transaction = self.database.store.begin();
+        transaction.stand_for(&self.locks);
+        transaction
+    }
+
     fn begin(&mut self, read_only: bool) -> Result<Reply> {
         match &mut self.transaction {
             Some(open) if open.block => {
@@ -458,7 +488,10 @@ impl Session {
                 open.read_only = read_only;
             }
             Some(_) => self.warn("25001", "there is already a transaction in progress"),
-            None => self.transaction = Some(Open::new(&self.database, read_only, false)),
+            None => {
+                let inner = self.begin_transaction();
+                self.transaction = Some(Open::new(inner, read_only, false));
+            }
         }
         Ok(Reply::Done {
             command: "BEGIN",
@@ -508,6 +541,7 @@ impl Session {
 
     /// What a transaction changed in the session ends with it.
     fn ended(&mut self, committed: bool) {
+        self.locks.end_taken(0);
         self.settings.end(committed);
         self.end_cursors(committed);
         self.end_recording(committed);
@@ -546,9 +580,9 @@ async fn reply(answer: Answer, statement: &Statement) -> Result<Reply> {
 }
 
 impl Open {
-    fn new(database: &Database, read_only: bool, block: bool) -> Self {
+    fn new(inner: txn::Transaction, read_only: bool, block: bool) -> Self {
         Self {
-            inner: database.store.begin(),
+            inner,
             savepoints: Vec::new(),
             read_only,
             failed: false,
@@ -558,7 +592,7 @@ impl Open {
 
     /// The newest savepoint of that name.
     fn find(&self, name: &str) -> Result<usize> {
-        let index = self.savepoints.iter().rposition(|(known, _)| known == name);
+        let index = self.savepoints.iter().rposition(|one| one.name == name);
         index.ok_or_else(|| {
             SessionError::NoSavepoint {
                 name: name.to_owned(),

@@ -14,6 +14,8 @@ impl Error {
         let source = self.inner();
         let code = if let Some(error) = source.downcast_ref::<sql::Error>() {
             of_sql(error)
+        } else if let Some(error) = source.downcast_ref::<txn::Error>() {
+            of_txn(error)
         } else if let Some(error) = source.downcast_ref::<keys::Error>() {
             of_keys(error)
         } else if let Some(advisor::Error::TooFew { .. }) = source.downcast_ref() {
@@ -183,9 +185,18 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::Refused { fault, .. } => of_fault(*fault),
         sql::Error::Keys(error) => return of_keys(error),
         sql::Error::Item(error) => of_item(error),
-        sql::Error::Txn(txn::Error::Held { .. }) => "55P03",
+        sql::Error::Txn(error) => return of_txn(error),
         _ => return None,
     })
+}
+
+fn of_txn(error: &txn::Error) -> Option<&'static str> {
+    match error {
+        txn::Error::Held { .. } | txn::Error::LockHeld { .. } => Some("55P03"),
+        txn::Error::Deadlock { .. } => Some("40P01"),
+        txn::Error::TooManyLocks { .. } => Some("53200"),
+        _ => None,
+    }
 }
 
 fn of_item(error: &ItemError) -> &'static str {

@@ -360,7 +360,12 @@ impl Executor {
                 let rows = plan.run(self, transaction, planned, given);
                 Ok(Answer::Rows(Box::pin(rows).await?))
             }
-            Plan::Read(_) | Plan::Lock(_) | Plan::Count(_) | Plan::Explain(_) | Plan::Plain => {
+            Plan::Read(_)
+            | Plan::Lock(_)
+            | Plan::Count(_)
+            | Plan::Explain(_)
+            | Plan::Advisory(_)
+            | Plan::Plain => {
                 if let Plan::Lock(plan) = prepared.plan() {
                     plan.claim(transaction, self.given(parameters)).await?;
                 }
@@ -402,8 +407,13 @@ impl Executor {
         parameters: &[Value],
         fast: bool,
     ) -> Result<AnswerRows> {
-        if let Plan::Wait(plan) = prepared.plan() {
-            return Box::pin(self.select(reader, &plan.bare, parameters, fast)).await;
+        match prepared.plan() {
+            Plan::Wait(plan) => {
+                return Box::pin(self.select(reader, &plan.bare, parameters, fast)).await;
+            }
+            // Only a session has locks.
+            Plan::Advisory(plan) => return Err(plan.refusal()),
+            _ => {}
         }
         let parameters = &*prepared.taken(parameters);
         if fast && let Some(rows) = self.read_by_key(&reader, prepared, parameters)? {

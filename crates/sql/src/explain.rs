@@ -262,6 +262,7 @@ impl Executor {
             }
             Plan::Nested(plan) => self.explain_bare(asked, &plan.bare, fast).await,
             Plan::Wait(plan) => self.explain_bare(asked, &plan.bare, fast).await,
+            Plan::Advisory(plan) => self.explain_bare(asked, plan.bare(), fast).await,
             Plan::Count(_) | Plan::Skip(_) | Plan::Explain(_) | Plan::Plain => {
                 let tree = self.explain_query(asked, None).await?;
                 Ok(shown(tree.as_ref(), asked.all))

@@ -8,6 +8,7 @@
 //! Deliberately absent: partitions and engines. This crate asks `txn` and never looks below it.
 
 mod access;
+mod advisory;
 mod arithmetic;
 mod call;
 mod cast;
@@ -44,6 +45,7 @@ mod system;
 mod warnings;
 mod watched;
 
+pub use advisory::{AdvisoryPlan, LockCall, Locked};
 pub use cast::cast;
 pub use catalog::{Catalog, Table, nearest};
 pub use copy::{COPY_BYTES_MAX, Copied, CopyTarget, copy_query};

@@ -25,6 +25,7 @@ use txn::Reader;
 
 pub(crate) use blanks::without_in as without_blanks;
 
+use crate::advisory::{AdvisoryPlan, misplaced};
 use crate::counted::CountPlan;
 use crate::fast::ReadPlan;
 use crate::locking::{LockPlan, NestedPlan, SkipPlan, WaitPlan, locks, refuse_skipping};
@@ -71,6 +72,8 @@ pub(crate) enum Plan {
     Nested(Box<NestedPlan>),
     /// Rows that are claimed before they are read.
     Wait(Box<WaitPlan>),
+    /// A query with calls that lock and unlock.
+    Advisory(Box<AdvisoryPlan>),
     Insert(Box<InsertPlan>),
     Change(Box<ChangePlan>),
     /// Shown, or run and shown.
@@ -96,6 +99,7 @@ impl Plan {
             Self::Explain(explained) => return explained.lists().to_vec(),
             Self::Nested(plan) => return plan.bare.lists().to_vec(),
             Self::Wait(plan) => return plan.bare.lists().to_vec(),
+            Self::Advisory(plan) => return plan.bare().lists().to_vec(),
             Self::Insert(_) | Self::Count(_) | Self::Skip(_) | Self::Plain => None,
         };
         path.map_or(Vec::new(), |path| path.filter.listed().collect())
@@ -246,6 +250,14 @@ impl Prepared {
         }
     }
 
+    /// How it locks and unlocks, if it calls functions for that.
+    pub fn advisory(&self) -> Option<&AdvisoryPlan> {
+        match &self.inner.plan {
+            Plan::Advisory(plan) => Some(plan),
+            _ => None,
+        }
+    }
+
     pub(crate) fn plan(&self) -> &Plan {
         &self.inner.plan
     }
@@ -268,7 +280,10 @@ impl Executor {
         let statement = blanks::without(self.catalog(), statement);
         let drafted = match self.draft_locking(&statement, &reader, hints).await? {
             Some(drafted) => drafted,
-            None => self.draft(&statement, &reader, hints).await?,
+            None => {
+                let drafted = self.draft(&statement, &reader, hints).await;
+                drafted.map_err(misplaced)?
+            }
         };
         let (plan, mut parameters, mut columns) =
             (drafted.plan, drafted.parameters, drafted.columns);
@@ -290,7 +305,7 @@ impl Executor {
                 hints: &parameters,
                 shown: select.is_some(),
             };
-            let planned = self.plan(&reader, asked).await?;
+            let planned = self.plan(&reader, asked).await.map_err(misplaced)?;
             merge(&mut parameters, planned.parameters());
             match &plan {
                 Plan::Skip(plan) => columns = Some(plan.columns(&planned)),
@@ -353,7 +368,17 @@ impl Executor {
     ) -> Result<Drafted> {
         let catalog = self.catalog();
         let (plan, parameters, columns) = match &statement.kind {
-            Kind::Query(asked) => return self.draft_query(&asked.query, hints),
+            Kind::Query(asked) => {
+                let advisory = AdvisoryPlan::new(self, statement, reader, hints).await?;
+                return match advisory {
+                    Some(advisory) => Ok(Drafted {
+                        parameters: advisory.bare().hints(),
+                        columns: Some(Arc::clone(advisory.columns())),
+                        plan: Plan::Advisory(Box::new(advisory)),
+                    }),
+                    None => self.draft_query(&asked.query, hints),
+                };
+            }
             Kind::Insert(insert) => {
                 let (plan, kinds) = InsertPlan::new(catalog, insert, hints)?;
                 let columns = plan.columns();

@@ -38,6 +38,6 @@ pub(crate) use objects::table_oid;
 pub(crate) use outside::Guest;
 pub use outside::Outside;
 pub use personal::{Personal, configured, personalise, sleeps};
-pub(crate) use rewrite::{call, plain_type, rewrite, spell};
+pub(crate) use rewrite::{arguments, call, last_name, plain_type, rewrite, spell};
 pub(crate) use tables::SystemTables;
 pub use types::postgres_type;

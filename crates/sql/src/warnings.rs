@@ -137,6 +137,7 @@ impl Prepared {
         match self.plan() {
             Plan::Read(plan) => plan.limit.is_none() && by_path(&plan.path),
             Plan::Wait(plan) => plan.bare.may_read_all(),
+            Plan::Advisory(plan) => plan.bare().may_read_all(),
             Plan::Lock(_) | Plan::Skip(_) | Plan::Nested(_) | Plan::Count(_) | Plan::Explain(_) => {
                 false
             }

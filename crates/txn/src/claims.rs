@@ -8,7 +8,8 @@
 //!
 //! A claim decides nothing: whether a transaction commits depends on what it read and on nothing
 //! else. So a claim can be left out whenever it does harm, and whoever would wait in a circle goes on
-//! without one: of those in the circle the first to commit wins, and the others are refused.
+//! without one: of those in the circle the first to commit wins, and the others are refused. Locks that
+//! programs name ([`locks`](crate::locks)) are waited for in the same graph.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,24 +23,35 @@ use parking_lot::Mutex;
 use partitions::TableId;
 use storage::Bytes;
 
+use crate::locks::{LockLine, LockName};
+
 /// The rows that transactions claimed.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+pub(crate) struct State {
     lines: HashMap<Row, Line>,
+    /// The locks that programs name.
+    pub(crate) locks: HashMap<LockName, LockLine>,
     /// Where each claimant that waits stands.
-    waits: HashMap<Claimant, Row>,
+    pub(crate) waits: HashMap<Claimant, Spot>,
     claimants: u64,
 }
 
 type Row = (TableId, Bytes);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Claimant(u64);
+pub(crate) struct Claimant(u64);
+
+/// What somebody waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Row(Row),
+    Lock(LockName),
+}
 
 /// The line at one row.
 #[derive(Debug)]
@@ -49,23 +61,50 @@ struct Line {
 }
 
 impl State {
-    /// Whether `claimant` would wait for itself if it waited for `row`.
-    fn closes_circle(&self, claimant: Claimant, row: &Row) -> bool {
-        let mut place = row;
-        // Nobody waits in two places, so the way is no longer than there are waiting ones.
-        for _ in 0..=self.waits.len() {
-            let Some(line) = self.lines.get(place) else {
-                return false;
-            };
-            if line.holder == claimant {
-                return true;
-            }
-            match self.waits.get(&line.holder) {
-                Some(next) => place = next,
-                None => return false,
+    /// One who has claimed nothing yet.
+    pub(crate) fn newcomer(&mut self) -> Claimant {
+        self.claimants += 1;
+        Claimant(self.claimants)
+    }
+
+    /// Whether `claimant` would wait for itself if it waited there. Who waits behind others waits for
+    /// those who have it now, as those others do.
+    pub(crate) fn closes_circle(&self, claimant: Claimant, spot: &Spot) -> bool {
+        let own = |spot: &Spot| self.holders(spot).any(|holder| holder == claimant);
+        // A lock that is shared with others can be waited for; a row has one holder.
+        if let Spot::Row(_) = spot
+            && own(spot)
+        {
+            return true;
+        }
+        let mut seen = vec![claimant];
+        let mut open = vec![spot];
+        while let Some(spot) = open.pop() {
+            for holder in self.holders(spot) {
+                if seen.contains(&holder) {
+                    continue;
+                }
+                seen.push(holder);
+                if let Some(next) = self.waits.get(&holder) {
+                    if own(next) {
+                        return true;
+                    }
+                    open.push(next);
+                }
             }
         }
-        true
+        false
+    }
+
+    /// Those who have what others wait for.
+    fn holders(&self, spot: &Spot) -> impl Iterator<Item = Claimant> {
+        let (row, lock) = match spot {
+            Spot::Row(row) => (self.lines.get(row), None),
+            Spot::Lock(name) => (None, self.locks.get(name)),
+        };
+        let row = row.map(|line| line.holder);
+        let lock = lock.into_iter().flat_map(|line| &line.holders);
+        row.into_iter().chain(lock.map(|(who, _)| *who))
     }
 
     /// Hands a row on to the next in line, who is to be woken.
@@ -122,11 +161,15 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn nothing(claims: &Arc<Claims>) -> Self {
-        let mut state = claims.state.lock();
-        state.claimants += 1;
+        let claimant = claims.state.lock().newcomer();
+        Self::of(claims, claimant)
+    }
+
+    /// As nothing, in the name of somebody who is known already.
+    pub(crate) fn of(claims: &Arc<Claims>, claimant: Claimant) -> Self {
         Self {
             claims: Arc::clone(claims),
-            claimant: Claimant(state.claimants),
+            claimant,
             rows: Vec::new(),
         }
     }
@@ -195,7 +238,7 @@ impl Future for Claiming<'_> {
         let state = &mut *guard;
         if this.stands == Stands::Before
             && state.lines.contains_key(&this.row)
-            && state.closes_circle(claimant, &this.row)
+            && state.closes_circle(claimant, &Spot::Row(this.row.clone()))
         {
             // Also the way out for a row that is claimed already.
             this.stands = Stands::After;
@@ -219,7 +262,7 @@ impl Future for Claiming<'_> {
             Some((_, known)) => *known = waker,
             None => {
                 line.waiting.push_back((claimant, waker));
-                state.waits.insert(claimant, this.row.clone());
+                state.waits.insert(claimant, Spot::Row(this.row.clone()));
             }
         }
         this.stands = Stands::InLine;

@@ -4,7 +4,7 @@ use keys::format_key;
 use partitions::TableId;
 use storage::{Bytes, EngineId};
 
-use crate::Timestamp;
+use crate::{LockName, Timestamp};
 
 /// The result of a transaction call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -39,6 +39,27 @@ pub enum Error {
         table: TableId,
         /// The row's key.
         key: Bytes,
+    },
+    /// A lock that somebody else has, and nobody wants to wait for it any longer.
+    #[error("advisory lock {name} is held by another session: try again when it is given back")]
+    LockHeld {
+        /// The lock.
+        name: LockName,
+    },
+    /// A lock that would be waited for in a circle.
+    #[error(
+        "deadlock detected: who has advisory lock {name} waits for this session; roll back, and take \
+         locks in the same order everywhere"
+    )]
+    Deadlock {
+        /// The lock.
+        name: LockName,
+    },
+    /// More locks than one session may have.
+    #[error("more than {limit} advisory locks in one session: unlock some")]
+    TooManyLocks {
+        /// How many there may be.
+        limit: usize,
     },
     /// The transaction is so old that nobody remembers what changed since.
     #[error(

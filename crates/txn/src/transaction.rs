@@ -8,7 +8,7 @@ use std::task::Poll;
 use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
 use storage::{Bytes, Direction, Durability, KeyRange};
 
-use crate::claims::{Held, Patience};
+use crate::claims::{Claimant, Held, Patience};
 use crate::commit::{Request, Write};
 use crate::epochs::Expected;
 use crate::footprint::Touch;
@@ -18,7 +18,7 @@ use crate::reads::{Found, Reads};
 use crate::scan::Scan;
 use crate::view::View;
 use crate::writes::{Edit, Savepoint, Writes};
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Locker, Result, Timestamp};
 
 /// A serializable transaction. Dropping it without [`Transaction::commit`] is a rollback.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct Transaction {
     epochs: Expected,
     /// The rows it claimed, if any.
     held: Option<Held>,
+    /// In whose name it claims, if it is not alone.
+    claimant: Option<Claimant>,
     /// How long it waits for others, if not for ever.
     patience: Option<Patience>,
 }
@@ -55,6 +57,7 @@ impl Transaction {
             writes: Writes::default(),
             epochs: Expected::default(),
             held: None,
+            claimant: None,
             patience: None,
         }
     }
@@ -134,6 +137,12 @@ impl Transaction {
         Reader::new(view, Arc::clone(self.writes.tables()))
     }
 
+    /// Lets it claim in the name of somebody who has locks, so that nobody waits for rows and locks in a
+    /// circle.
+    pub fn stand_for(&mut self, locker: &Locker) {
+        self.claimant = Some(locker.claimant);
+    }
+
     /// Lets claims wait no longer than this.
     pub fn set_patience(&mut self, patience: Option<Patience>) {
         self.patience = patience;
@@ -141,7 +150,11 @@ impl Transaction {
 
     fn held(&mut self) -> &mut Held {
         let claims = &self.view.store().claims;
-        self.held.get_or_insert_with(|| Held::nothing(claims))
+        let claimant = self.claimant;
+        self.held.get_or_insert_with(|| match claimant {
+            Some(claimant) => Held::of(claims, claimant),
+            None => Held::nothing(claims),
+        })
     }
 
     /// Stands in line until it is this transaction's turn, or until its patience ends.

@@ -82,7 +82,7 @@ impl Session {
         if self.settings.often().read_only {
             return Err(SessionError::ReadOnly.into());
         }
-        let mut transaction = self.database.store.begin();
+        let mut transaction = self.begin_transaction();
         let answer = executor
             .run(&mut transaction, inner, parameters, fast)
             .await?;

@@ -144,6 +144,7 @@ impl Session {
                 self.settings.reset_all(self.until());
                 self.named.clear();
                 self.cursors.clear();
+                self.locks.unlock_all();
                 self.forget_counted();
                 done("DISCARD ALL")
             }

@@ -16,6 +16,7 @@ mod explain;
 mod http;
 mod key_findings;
 mod limits;
+mod locks;
 mod pipeline;
 mod process;
 mod psql;

@@ -264,7 +264,7 @@ pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
 }
 
 /// The arguments of a call that are plain expressions.
-pub(super) fn arguments(function: &Function) -> Vec<Expr> {
+pub(crate) fn arguments(function: &Function) -> Vec<Expr> {
     let FunctionArguments::List(list) = &function.args else {
         return Vec::new();
     };
@@ -286,7 +286,7 @@ fn unqualify(name: &mut ObjectName) {
 }
 
 /// The last part of a name.
-pub(super) fn last_name(name: &ObjectName) -> Option<String> {
+pub(crate) fn last_name(name: &ObjectName) -> Option<String> {
     name.0.last()?.as_ident().map(tree_name)
 }
 

@@ -105,7 +105,6 @@ pub(super) const ENTRIES: &[(&str, Type, Body)] = &[
     ("txid_current", Type::Int64, |call| {
         Value::Int64(i64::try_from(call.world.store.now_us()).unwrap_or(i64::MAX))
     }),
-    ("pg_advisory_unlock_all", Type::Utf8, |_| text("")),
     ("to_regclass", Type::Uint32, |call| oid(regclass(call))),
     ("to_regtype", Type::Uint32, |call| oid(regtype(call))),
     ("to_regnamespace", Type::Uint32, |call| {
