@@ -27,6 +27,7 @@ mod error;
 mod explain;
 mod instant;
 mod notices;
+mod open;
 mod overlooked;
 mod record;
 mod reply;
@@ -45,11 +46,12 @@ use sql::{Answer, Executor, Prepared, named};
 use syntax::Statement;
 use syntax::statement::Kind as Asks;
 use syntax::statement::Show;
-use txn::{Committed, Durability, Locker, Savepoint};
+use txn::{Committed, Durability, Locker};
 
 use self::cursors::Cursor;
 pub(crate) use self::cursors::folded;
 pub(crate) use self::error::SessionError;
+use self::open::Open;
 use self::overlooked::overlooked;
 use self::record::Recording;
 use self::set::{locks, read_only, show_columns};
@@ -97,24 +99,6 @@ pub struct Session {
     /// Who the client says it is, and what it calls the database.
     user: String,
     database_name: String,
-}
-
-/// A transaction between BEGIN and COMMIT.
-struct Open {
-    inner: txn::Transaction,
-    savepoints: Vec<Marked>,
-    read_only: bool,
-    failed: bool,
-    /// It ends with its block and not with COMMIT.
-    block: bool,
-}
-
-/// A savepoint.
-struct Marked {
-    name: String,
-    savepoint: Savepoint,
-    /// How many advisory locks the transaction had taken.
-    locks: usize,
 }
 
 /// What a client is called that does not say.
@@ -190,7 +174,10 @@ impl Session {
             database: &self.database_name,
             settings: &|name| self.settings.get(name).map(str::to_owned),
         };
-        sql::personalise(&mut statement, personal);
+        if let Some(name) = sql::personalise(&mut statement, personal) {
+            let unknown = self.settings.unknown(&name).into();
+            return Err(self.failed(unknown));
+        }
         if let Asks::Show(Show::Variable(name)) = &statement.kind {
             let columns = show_columns(name);
             return Ok(Prepared::plain(statement, Some(columns)));
@@ -330,36 +317,9 @@ impl Session {
                 self.ended(false);
                 done("ROLLBACK")
             }
-            Asks::Savepoint(name) => {
-                let locks = self.locks.taken();
-                let open = self.open("SAVEPOINT")?;
-                let savepoint = open.inner.savepoint();
-                open.savepoints.push(Marked {
-                    name: name.value.clone(),
-                    savepoint,
-                    locks,
-                });
-                done("SAVEPOINT")
-            }
-            Asks::Release(name) => {
-                let open = self.open("RELEASE SAVEPOINT")?;
-                let index = open.find(&name.value)?;
-                open.savepoints.truncate(index);
-                done("RELEASE")
-            }
-            Asks::RollbackTo(name) => {
-                let open = self.open("ROLLBACK TO SAVEPOINT")?;
-                let index = open.find(&name.value)?;
-                open.savepoints.truncate(index + 1);
-                let mut locks = None;
-                if let Some(marked) = open.savepoints.last() {
-                    open.inner.rollback_to(marked.savepoint)?;
-                    locks = Some(marked.locks);
-                }
-                open.failed = false;
-                self.locks.end_taken(locks.unwrap_or_default());
-                done("ROLLBACK")
-            }
+            Asks::Savepoint(name) => self.mark(&name.value),
+            Asks::Release(name) => self.release(&name.value),
+            Asks::RollbackTo(name) => self.roll_back_to(&name.value),
             Asks::Set(set) => self.set(set),
             Asks::Show(show) => self.show(show),
             Asks::Reset(reset) => self.reset(reset),
@@ -576,28 +536,5 @@ async fn reply(answer: Answer, statement: &Statement) -> Result<Reply> {
             })
         }
         (answer, _) => Ok(answer.into()),
-    }
-}
-
-impl Open {
-    fn new(inner: txn::Transaction, read_only: bool, block: bool) -> Self {
-        Self {
-            inner,
-            savepoints: Vec::new(),
-            read_only,
-            failed: false,
-            block,
-        }
-    }
-
-    /// The newest savepoint of that name.
-    fn find(&self, name: &str) -> Result<usize> {
-        let index = self.savepoints.iter().rposition(|one| one.name == name);
-        index.ok_or_else(|| {
-            SessionError::NoSavepoint {
-                name: name.to_owned(),
-            }
-            .into()
-        })
     }
 }

@@ -32,6 +32,7 @@ mod modify;
 pub mod named;
 mod names;
 mod number;
+mod operators;
 mod options;
 mod prepare;
 mod query;

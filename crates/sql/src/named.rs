@@ -65,7 +65,8 @@ pub struct Resolved {
 }
 
 /// Resolves the names of a text in its statements.
-pub fn resolve(text: &str, statements: Vec<Statement>) -> Result<Resolved> {
+pub fn resolve(text: &str, mut statements: Vec<Statement>) -> Result<Resolved> {
+    crate::operators::plain(text, &mut statements);
     let mut resolved = Resolved {
         statements: Vec::with_capacity(statements.len()),
         notices: Vec::new(),

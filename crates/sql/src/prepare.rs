@@ -32,7 +32,7 @@ use crate::locking::{LockPlan, NestedPlan, SkipPlan, WaitPlan, locks, refuse_ski
 use crate::modify::{ChangePlan, InsertPlan};
 use crate::query::{PlannedQuery, ResultColumn, Wanted};
 use crate::statements::Tally;
-use crate::{Error, Executor, Result, explain};
+use crate::{Error, Executor, Fault, Result, explain};
 
 /// A statement that is ready to run.
 #[derive(Clone, Debug)]
@@ -282,7 +282,7 @@ impl Executor {
             Some(drafted) => drafted,
             None => {
                 let drafted = self.draft(&statement, &reader, hints).await;
-                drafted.map_err(misplaced)?
+                drafted.map_err(told)?
             }
         };
         let (plan, mut parameters, mut columns) =
@@ -305,7 +305,7 @@ impl Executor {
                 hints: &parameters,
                 shown: select.is_some(),
             };
-            let planned = self.plan(&reader, asked).await.map_err(misplaced)?;
+            let planned = self.plan(&reader, asked).await.map_err(told)?;
             merge(&mut parameters, planned.parameters());
             match &plan {
                 Plan::Skip(plan) => columns = Some(plan.columns(&planned)),
@@ -462,6 +462,18 @@ impl Executor {
             return Err(Error::Changed);
         }
         Ok(Some(fresh))
+    }
+}
+
+/// Says more of functions that are not found.
+fn told(error: Error) -> Error {
+    match misplaced(error) {
+        Error::NoSuchFunction { name } if name == syntax::CURRENT_OF => Error::Refused {
+            fault: Fault::Feature,
+            what: "WHERE CURRENT OF is not supported: name the row that was fetched by its key"
+                .to_owned(),
+        },
+        other => other,
     }
 }
 

@@ -54,6 +54,7 @@ mod results;
 mod rewrite;
 mod scan;
 mod shelf;
+mod singles;
 mod sums;
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,7 @@ pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
 pub use literal::{cast_declared, cast_type, literal, literal_text};
 pub use parse::{deep, parse, parse_each};
+pub use rewrite::CURRENT_OF;
 pub use span::{Position, Span};
 pub use statement::{Ident, Kind, Mode, Name, Statement};
 pub use tokens::{CHAIN_MAX, NESTING_MAX, STATEMENT_BYTES_MAX, TEXT_BYTES_MAX};

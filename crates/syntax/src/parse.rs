@@ -5,6 +5,7 @@
 //! goes to sqlparser whole.
 
 mod alter;
+mod assignments;
 mod copy;
 mod cursor;
 mod options;
@@ -184,7 +185,12 @@ fn other(reader: Reader<'_>) -> Result<Statement> {
 }
 
 fn query(reader: &mut Reader<'_>) -> Result<Kind> {
-    Ok(with::statement(reader.run(Parser::parse_query)?))
+    let start = reader.start();
+    let mut kind = with::statement(reader.run(Parser::parse_query)?);
+    if let Kind::Update(update) = &mut kind {
+        assignments::apart(reader, start, &mut update.assignments)?;
+    }
+    Ok(kind)
 }
 
 fn discard(reader: &mut Reader<'_>) -> Result<Kind> {

@@ -20,6 +20,7 @@
 //!   FOR NO KEY UPDATE              FOR UPDATE                     a lock; FOR KEY SHARE as FOR SHARE
 //!   `.sys/partition_stats`         sys.partition_stats            a name of two parts
 //!   TABLE t                        SELECT * FROM t                a query
+//!   WHERE CURRENT OF c             WHERE "current of"('c')        a call that no function answers
 //! ```
 //!
 //! `word::word(` is a call unless the second word is a type that takes parameters, so that
@@ -34,6 +35,9 @@ use crate::error::{Error, Result};
 use crate::quotes::{is_named, string_suffix, unescape};
 use crate::span::Span;
 use crate::tokens::{bare_word, is_token, is_word};
+
+/// What WHERE CURRENT OF calls in the tree.
+pub const CURRENT_OF: &str = "current of";
 
 /// Suffixes of numbers, with the type each gives.
 const NUMBER_SUFFIXES: &[(&str, &str)] = &[
@@ -304,6 +308,7 @@ impl Rewriter<'_> {
                 .or_else(|| self.typed_literal(at, &word))
                 .or_else(|| self.view(at, &word))
                 .or_else(|| self.weak_lock(at))
+                .or_else(|| self.current_of(at))
         };
         rewritten.unwrap_or_else(|| {
             match yql_spelling(&word).filter(|_| self.is_type_place(at)) {
@@ -327,6 +332,25 @@ impl Rewriter<'_> {
             (_, true) => Some(1),
             _ => None,
         }
+    }
+
+    /// WHERE CURRENT OF and a cursor's name.
+    fn current_of(&mut self, at: usize) -> Option<usize> {
+        let follows = is_word(self.previous(at), "where") && is_word(self.get(at), "current");
+        if !follows || !is_word(self.get(at + 1), "of") {
+            return None;
+        }
+        let cursor = self.get(at + 2)?;
+        let Token::Word(name) = &cursor.token else {
+            return None;
+        };
+        let name = Token::SingleQuotedString(name.value.clone());
+        let span = Span::from(self.get(at)?.span).to(Span::from(cursor.span));
+        let call = Token::make_word(CURRENT_OF, Some('"'));
+        for token in [call, Token::LParen, name, Token::RParen] {
+            self.put(token, span);
+        }
+        Some(3)
     }
 
     fn module_call(&mut self, at: usize, word: &str) -> Option<usize> {

@@ -13,6 +13,9 @@ use super::{Reply, Session, SessionError, done};
 use crate::policy::Policy;
 use crate::{Database, Result};
 
+/// Names of the zone that all times are of.
+const UTC: [&str; 6] = ["UTC", "GMT", "Z", "Zulu", "Etc/UTC", "0"];
+
 impl Session {
     pub(super) fn set(&mut self, set: &Set) -> Result<Reply> {
         match set {
@@ -32,6 +35,9 @@ impl Session {
                     return Err(SessionError::OfSystem { name }.into());
                 }
                 self.settings.set(name, value.as_deref(), until)?;
+                if name.eq_ignore_ascii_case("timezone") {
+                    self.notice_zone();
+                }
                 if let Some(open) = &mut self.transaction
                     && name == "transaction_read_only"
                 {
@@ -57,6 +63,15 @@ impl Session {
             }
         }
         done("SET")
+    }
+
+    /// Says that a zone is remembered, and that times are what they are without it.
+    fn notice_zone(&mut self) {
+        let zone = self.settings.get("timezone").unwrap_or_default();
+        if !UTC.iter().any(|name| name.eq_ignore_ascii_case(zone)) {
+            let text = format!("TimeZone {zone} changes nothing: times are read and shown in UTC");
+            self.warn("01000", &text);
+        }
     }
 
     /// Changes a setting of the whole database, or puts all of them back.

@@ -120,6 +120,7 @@ impl ChangePlan {
         let mut assigned = Vec::new();
         for assignment in parts.assignments.unwrap_or_default() {
             let position = assigned_column(schema, assignment)?;
+            refuse_twice(schema, &assigned, position)?;
             if !is_default(&assignment.value) {
                 refuse_always(schema, position)?;
             }
@@ -337,6 +338,18 @@ pub(super) fn new_value(
     scope.assign(expr, column.kind)
 }
 
+/// An error if the column is assigned already.
+fn refuse_twice(schema: &Schema, assigned: &[Assigned], position: usize) -> Result<()> {
+    let column = schema.columns().get(position);
+    match column.filter(|_| assigned.iter().any(|one| one.position == position)) {
+        Some(column) => Err(Error::ColumnTwice {
+            table: schema.name().to_owned(),
+            column: column.name.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
 /// An error if the column always counts by itself.
 pub(super) fn refuse_always(schema: &Schema, position: usize) -> Result<()> {
     match schema.columns().get(position) {
@@ -350,8 +363,9 @@ pub(super) fn refuse_always(schema: &Schema, position: usize) -> Result<()> {
 
 /// The column that an assignment is for.
 pub(super) fn assigned_column(schema: &Schema, assignment: &ast::Assignment) -> Result<usize> {
+    // Those to several columns were taken apart when they were read.
     let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-        return Err(unsupported("SET (a, b) = …"));
+        return Err(unsupported("SET of several columns in such a statement"));
     };
     let name = name.0.last().and_then(|part| part.as_ident());
     schema.column_position(&name.map(tree_name).unwrap_or_default())

@@ -1,7 +1,7 @@
 //! DO UPDATE with expressions that only DataFusion works out.
 //!
 //! ```text
-//!   SET v = upper(t.v) || excluded.v       SELECT upper($2) || $4
+//!   SET v = upper(t.v) || excluded.v       SELECT upper(CAST($2 AS Utf8)) || CAST($4 AS Utf8)
 //!                                          $1       the statement's own parameters, as far as they are used
 //!                                          $2, $3   the row that is there
 //!                                          $4, $5   the row that was to be inserted
@@ -171,7 +171,13 @@ impl ast::VisitorMut for Places<'_, '_> {
         }
         match self.place(expr) {
             Ok(place) => {
-                *expr = build::placeholder(self.parameters + place + 1);
+                let columns = self.schema.columns();
+                let column = columns.iter().cycle().nth(place);
+                let value = build::placeholder(self.parameters + place + 1);
+                *expr = match column {
+                    Some(column) => build::cast(value, column.kind),
+                    None => value,
+                };
                 ControlFlow::Continue(())
             }
             Err(error) => ControlFlow::Break(error),

@@ -92,7 +92,7 @@ pub(super) struct Copy {
     slot: Slot,
     counters: Counters,
     /// How large the tables were that it was made for.
-    growth: Vec<Growth>,
+    growth: Box<[Growth]>,
     /// Whether it can be run again.
     keeps: bool,
 }
@@ -287,7 +287,7 @@ impl Inner {
             plan,
             slot: Slot::default(),
             counters,
-            growth: Vec::new(),
+            growth: Box::default(),
             keeps: false,
         })
     }
@@ -315,7 +315,7 @@ impl Inner {
             plan,
             slot,
             counters,
-            growth,
+            growth: growth.into(),
             keeps,
         })
     }

@@ -22,7 +22,7 @@ use super::refusals::ours;
 use super::shelf::Shelf;
 use super::typing::Typing;
 use super::{
-    chains, counting, functions, list_parameters, memory, numbers, phrases, rewrite, sums,
+    chains, counting, functions, list_parameters, memory, numbers, phrases, rewrite, singles, sums,
     value_types, yql,
 };
 use crate::locking::refuse_skipping;
@@ -151,7 +151,8 @@ pub(crate) async fn logical(
     let statement = DataFusionStatement::Statement(Box::new(statement));
     let plan = state.statement_to_plan(statement).await;
     let plan = plan.map_err(|error| yql::as_typed(ours(error), query))?;
-    rewrite::rewrite(plan, hints).map_err(ours)
+    let plan = rewrite::rewrite(plan, hints).map_err(ours)?;
+    singles::aggregated(plan).map_err(ours)
 }
 
 fn config() -> SessionConfig {

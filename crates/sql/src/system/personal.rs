@@ -20,11 +20,18 @@ pub struct Personal<'s> {
     pub settings: &'s dyn Fn(&str) -> Option<String>,
 }
 
-/// Puts what is true for a client in place of functions like `current_user`.
-pub fn personalise(statement: &mut Statement, personal: Personal<'_>) {
-    if let Kind::Query(query) = &mut statement.kind {
-        let _ = syntax::deep(|| VisitMut::visit(&mut query.query, &mut Binder(personal)));
-    }
+/// Puts what is true for a client in place of functions like `current_user`. Answers with the name of a
+/// setting that is asked for and that nobody knows.
+pub fn personalise(statement: &mut Statement, personal: Personal<'_>) -> Option<String> {
+    let Kind::Query(query) = &mut statement.kind else {
+        return None;
+    };
+    let mut binder = Binder {
+        personal,
+        unknown: None,
+    };
+    let _ = syntax::deep(|| VisitMut::visit(&mut query.query, &mut binder));
+    binder.unknown
 }
 
 /// The settings that a query changes by `set_config('name', 'value', …)`.
@@ -80,23 +87,41 @@ fn text(expr: &Expr) -> Option<String> {
     syntax::literal_text(expr).map(|(_, text)| text)
 }
 
-struct Binder<'s>(Personal<'s>);
+struct Binder<'s> {
+    personal: Personal<'s>,
+    /// A setting that there is not.
+    unknown: Option<String>,
+}
 
 impl Binder<'_> {
     /// The answer of a function, if it is one of these.
     fn answer(&self, function: &Function) -> Option<Value> {
         let name = last_name(&function.name)?;
         let found = match name.as_str() {
-            "current_user" | "session_user" | "user" | "current_role" => self.0.user.to_owned(),
-            "current_database" | "current_catalog" => self.0.database.to_owned(),
-            "current_setting" => {
-                let name = text(arguments(function).first()?)?.to_lowercase();
-                (self.0.settings)(&name)?
+            "current_user" | "session_user" | "user" | "current_role" => {
+                self.personal.user.to_owned()
             }
+            "current_database" | "current_catalog" => self.personal.database.to_owned(),
+            "current_setting" => self.setting(function)?.ok()?,
             _ => return None,
         };
         Some(Value::SingleQuotedString(found))
     }
+
+    /// The setting that a call of `current_setting` asks for, or its name if there is none.
+    fn setting(&self, function: &Function) -> Option<Result<String, String>> {
+        let name = text(arguments(function).first()?)?.to_lowercase();
+        Some((self.personal.settings)(&name).ok_or(name))
+    }
+}
+
+/// Whether a call of `current_setting` takes NULL for a setting that there is not.
+fn accepts_none(function: &Function) -> bool {
+    let is_true = |expr: &Expr| {
+        matches!(expr, Expr::Value(value) if value.value == Value::Boolean(true))
+            || text(expr).is_some_and(|text| text.eq_ignore_ascii_case("true"))
+    };
+    arguments(function).get(1).is_some_and(is_true)
 }
 
 impl VisitorMut for Binder<'_> {
@@ -119,10 +144,16 @@ impl VisitorMut for Binder<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Function(function) = expr
-            && let Some(answer) = self.answer(function)
-        {
+        let Expr::Function(function) = expr else {
+            return ControlFlow::Continue(());
+        };
+        if let Some(answer) = self.answer(function) {
             *expr = Expr::Value(answer.into());
+        } else if last_name(&function.name).as_deref() == Some("current_setting")
+            && let Some(Err(name)) = self.setting(function)
+            && !accepts_none(function)
+        {
+            self.unknown = Some(name);
         }
         ControlFlow::Continue(())
     }

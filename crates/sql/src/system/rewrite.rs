@@ -28,9 +28,8 @@ use std::ops::ControlFlow;
 pub(crate) use casts::plain_type;
 
 use syntax::ast::{
-    self, AccessExpr, BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, Query, Select, TableFactor, Value,
-    VisitMut, VisitorMut,
+    self, AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, Query, Select, TableFactor, Value, VisitMut, VisitorMut,
 };
 
 use super::definition;
@@ -130,8 +129,6 @@ fn expr(expr: &mut Expr) {
             let inner = take(inner);
             *expr = inner;
         }
-        Expr::BinaryOp { op, .. } => operator(op),
-        Expr::AnyOp { compare_op, .. } | Expr::AllOp { compare_op, .. } => operator(compare_op),
         Expr::Function(function) => {
             unqualify(&mut function.name);
             if let Some(replaced) = lists::gathered(function).or_else(|| replaced(function)) {
@@ -172,30 +169,6 @@ fn expr(expr: &mut Expr) {
         }
         _ => {}
     }
-}
-
-/// `OPERATOR(pg_catalog.~)` and its like.
-fn operator(op: &mut BinaryOperator) {
-    let BinaryOperator::PGCustomBinaryOperator(parts) = op else {
-        return;
-    };
-    let plain = match parts.last().map(String::as_str) {
-        Some("~") => BinaryOperator::PGRegexMatch,
-        Some("!~") => BinaryOperator::PGRegexNotMatch,
-        Some("~*") => BinaryOperator::PGRegexIMatch,
-        Some("!~*") => BinaryOperator::PGRegexNotIMatch,
-        Some("~~") => BinaryOperator::PGLikeMatch,
-        Some("=") => BinaryOperator::Eq,
-        Some("<>") => BinaryOperator::NotEq,
-        Some("<") => BinaryOperator::Lt,
-        Some("<=") => BinaryOperator::LtEq,
-        Some(">") => BinaryOperator::Gt,
-        Some(">=") => BinaryOperator::GtEq,
-        Some("+") => BinaryOperator::Plus,
-        Some("||") => BinaryOperator::StringConcat,
-        _ => return,
-    };
-    *op = plain;
 }
 
 /// What stands for a function that is none here.

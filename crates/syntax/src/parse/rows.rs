@@ -3,6 +3,7 @@
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
+use super::assignments;
 use crate::ast;
 use crate::error::Result;
 use crate::reader::{Reader, convert_ident, convert_name};
@@ -37,7 +38,12 @@ pub(super) fn insert(reader: &mut Reader<'_>) -> Result<Kind> {
     };
     let on_conflict = match insert.on {
         None => None,
-        Some(ast::OnInsert::OnConflict(on)) if mode == Mode::Insert => Some(on),
+        Some(ast::OnInsert::OnConflict(mut on)) if mode == Mode::Insert => {
+            if let ast::OnConflictAction::DoUpdate(update) = &mut on.action {
+                assignments::apart(reader, start, &mut update.assignments)?;
+            }
+            Some(on)
+        }
         Some(_) => {
             let reason =
                 "ON CONFLICT belongs to INSERT: UPSERT and REPLACE overwrite by themselves";
@@ -69,8 +75,12 @@ pub(super) fn update(reader: &mut Reader<'_>) -> Result<Kind> {
         reader.expect("update")?;
         return rows_on(reader, Mode::UpdateOn, words);
     }
+    let start = reader.start();
     match reader.run(Parser::parse_statement)? {
-        ast::Statement::Update(update) => Ok(Kind::Update(Box::new(update))),
+        ast::Statement::Update(mut update) => {
+            assignments::apart(reader, start, &mut update.assignments)?;
+            Ok(Kind::Update(Box::new(update)))
+        }
         other => Ok(Kind::Other(Box::new(other))),
     }
 }
