@@ -19,7 +19,7 @@ mod kept;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use advisor::advise::{Advice, Judged, Key, Options, TXNS_MIN, advise_on};
+use advisor::advise::{Advice, Judged, Key, Options, Part, TXNS_MIN, advise_on};
 use advisor::trace::Reader;
 use keys::{Type, Value};
 use parking_lot::Mutex;
@@ -214,9 +214,10 @@ impl Kept {
         let Some(described) = described(ground, table) else {
             return false;
         };
-        let key = Value::Utf8(Key::of(&described).name(&described).into());
+        let names = names(table, &described);
         let is_it = |row: &&Vec<Value>| {
-            row.get(KEY) == Some(&key) && row.get(CURRENT) == Some(&Value::Bool(false))
+            row.get(KEY).is_some_and(|key| names.contains(key))
+                && row.get(CURRENT) == Some(&Value::Bool(false))
         };
         let Some(row) = self.rows.iter().find(is_it) else {
             return false;
@@ -248,6 +249,23 @@ impl Kept {
         one.measure(gauges, table, now_us);
         one.sums != before
     }
+}
+
+/// What advice may call the key of a table: a random id has a name of its own once it is a column.
+fn names(table: &sql::Table, described: &advisor::trace::Table) -> Vec<Value> {
+    let mut keys = vec![Key::of(described)];
+    let mut columns = table.schema().key_columns();
+    if let (Some(only), None) = (columns.next(), columns.next())
+        && only.kind == Type::Uuid
+        && let Some(default) = only.default.as_deref()
+        && default.to_lowercase().starts_with("gen_random_uuid(")
+    {
+        let columns = Vec::new();
+        let parts = vec![Part::Random { columns }];
+        keys.push(Key { parts });
+    }
+    let name = |key: &Key| Value::Utf8(key.name(described).into());
+    keys.iter().map(name).collect()
 }
 
 /// Keeps it in the database.

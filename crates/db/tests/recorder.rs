@@ -381,6 +381,24 @@ async fn rows(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, db::
     Ok(all)
 }
 
+/// Events are written in the order of time and read by user: the key is the wrong way round.
+async fn use_events(session: &mut Session, database: &Database, clock: &Told) {
+    let insert = "INSERT INTO events (ts, userid) VALUES ($1, $2)";
+    let read = "SELECT ts FROM events WHERE userid = $1 ORDER BY ts DESC LIMIT 10";
+    for number in 0..600_u64 {
+        clock.0.fetch_add(100_000, Ordering::Relaxed);
+        let ts = Value::Int64(i64::try_from(number).unwrap());
+        let user = Value::Uint64(number.wrapping_mul(0x9e37_79b9) % 100);
+        run(session, insert, &[ts, user.clone()]).await;
+        if number % 4 == 0 {
+            run(session, read, &[user]).await;
+        }
+        if number % 10 == 0 {
+            database.write_trace();
+        }
+    }
+}
+
 #[tokio::test]
 async fn advice_comes_from_what_was_recorded_and_is_kept() {
     let clock = Arc::new(Told::default());
@@ -396,21 +414,7 @@ async fn advice_comes_from_what_was_recorded_and_is_kept() {
         .unwrap_err();
     assert_eq!(nothing.sqlstate(), "42P01");
 
-    // Written in the order of time, read by user: the key is the wrong way round.
-    let insert = "INSERT INTO events (ts, userid) VALUES ($1, $2)";
-    let read = "SELECT ts FROM events WHERE userid = $1 ORDER BY ts DESC LIMIT 10";
-    for number in 0..600_u64 {
-        clock.0.fetch_add(100_000, Ordering::Relaxed);
-        let ts = Value::Int64(i64::try_from(number).unwrap());
-        let user = Value::Uint64(number.wrapping_mul(0x9e37_79b9) % 100);
-        run(&mut session, insert, &[ts, user.clone()]).await;
-        if number % 4 == 0 {
-            run(&mut session, read, &[user]).await;
-        }
-        if number % 10 == 0 {
-            database.write_trace();
-        }
-    }
+    use_events(&mut session, &database, &clock).await;
     let advice = rows(&mut session, advise).await.unwrap();
     let (key, current, best) = (1, 2, 3);
     let is = |row: &[Value], place: usize| row[place] == Value::Bool(true);
@@ -425,6 +429,27 @@ async fn advice_comes_from_what_was_recorded_and_is_kept() {
     let kept = rows(&mut session, kept).await.unwrap();
     let keys: Vec<_> = advice.iter().map(|row| row[key].clone()).collect();
     assert_eq!(kept.concat(), keys);
+}
+
+#[tokio::test]
+async fn every_advised_key_is_found_when_somebody_follows_it() {
+    let clock = Arc::new(Told::default());
+    let database = database(&clock);
+    let mut session = Session::new(Arc::clone(&database));
+    run(&mut session, CREATE, &[]).await;
+    use_events(&mut session, &database, &clock).await;
+    let advice = "SELECT Key, Statements FROM sys.advice WHERE Statements IS NOT NULL";
+    rows(&mut session, "ADVISE TABLE events").await.unwrap();
+    let keys = rows(&mut session, advice).await.unwrap();
+    let followed = "SELECT Key FROM sys.advice WHERE AppliedTime IS NOT NULL";
+    for row in &keys {
+        let before = rows(&mut session, followed).await.unwrap().concat();
+        run(&mut session, &row[1].to_string(), &[]).await;
+        let after = rows(&mut session, followed).await.unwrap().concat();
+        let new: Vec<_> = after.iter().filter(|key| !before.contains(key)).collect();
+        assert_eq!(new, [&row[0]], "{}", row[1]);
+    }
+    assert!(keys.iter().any(|row| row[0] == Value::from("(random id)")));
 }
 
 /// Rows of places are written and read, by key and by index, each statement a transaction.
