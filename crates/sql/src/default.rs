@@ -8,7 +8,7 @@ use keys::Value;
 use syntax::{Kind, ast};
 
 use crate::names::{PUBLIC, tree_name};
-use crate::scalar::{Scalar, Scope, constant};
+use crate::scalar::{NOW, Scalar, Scope, constant};
 use crate::{Catalog, Column, Error, Result, cast};
 
 /// The default of hidden keys.
@@ -108,7 +108,7 @@ impl Special {
         };
         let name = tree_name(function.name.0.last()?.as_ident()?);
         match name.to_lowercase().as_str() {
-            "now" | "current_timestamp" | "currentutctimestamp" => Some(Self::Now),
+            name if NOW.contains(&name) => Some(Self::Now),
             "gen_random_uuid" | "uuid_generate_v4" | "randomuuid" => Some(Self::RandomUuid),
             "nextval" => Some(Self::Next(sequence_name(function)?)),
             _ => None,

@@ -24,7 +24,7 @@ use keys::{Declared, Type, Value};
 use syntax::ast::BinaryOperator;
 
 pub(crate) use compile::{Scope, conjuncts};
-pub(crate) use function::Function;
+pub(crate) use function::{Function, NOW};
 pub(crate) use listed::{compares, spelled_out};
 
 use crate::arithmetic::{self, Operation};

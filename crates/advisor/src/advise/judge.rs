@@ -381,7 +381,7 @@ fn calibrate(workload: &mut Workload) {
     let mut ranges = Ranges::default();
     let mut ops = std::mem::take(&mut workload.ops);
     for op in &mut ops {
-        let Some(busy_us) = op.busy_us.filter(|_| !op.uncounted) else {
+        let (Some(busy_us), Some(rows)) = (op.busy_us, op.went_over()) else {
             continue;
         };
         let shape = super::number::at(op.shape);
@@ -401,7 +401,6 @@ fn calibrate(workload: &mut Workload) {
                 Some(_) => 1.0 + f64::from(op.found),
                 None => visits,
             };
-            let rows = f64::from(op.rows_read.unwrap_or(op.found));
             should_us += rates.visit_us * visits + rates.row_us * rows;
         }
         if op.writes {

@@ -100,10 +100,9 @@ impl Fit {
             return;
         }
         // A time says nothing where nobody knows how many rows it was spent on.
-        if op.uncounted {
+        let Some(rows) = op.went_over() else {
             return;
-        }
-        let rows = f64::from(op.rows_read.unwrap_or(op.found));
+        };
         self.fastest = Some(self.fastest.map_or(busy, |fastest| fastest.min(busy)));
         self.reads += txns;
         self.rows += txns * rows;

@@ -76,7 +76,8 @@ pub(crate) struct Op {
     pub(crate) factor: f32,
     pub(crate) writes: bool,
     pub(crate) inserts: bool,
-    /// Whether nothing tells how many rows it found, as in the log of another database.
+    /// Whether nothing tells how many rows fitted its conditions: a log of another database does not,
+    /// and what adds rows up answers with others.
     pub(crate) uncounted: bool,
 }
 
@@ -251,6 +252,14 @@ impl Builder {
     }
 }
 
+impl Op {
+    /// How many rows it went over, if anything tells.
+    pub(crate) fn went_over(&self) -> Option<f64> {
+        let found = (!self.uncounted).then_some(self.found);
+        self.rows_read.or(found).map(f64::from)
+    }
+}
+
 impl Workload {
     fn new(table: Table) -> Self {
         let kept = kept_columns(&table);
@@ -316,10 +325,7 @@ impl Workload {
             factor: 1.0,
             writes: kind.writes(),
             inserts: matches!(kind, trace::Kind::Insert | trace::Kind::Upsert),
-            uncounted: !kind.writes()
-                && op.rows.is_empty()
-                && op.found.is_none()
-                && op.rows_read.is_none(),
+            uncounted: !kind.writes() && op.rows.is_empty() && op.found.is_none(),
         }
     }
 

@@ -67,6 +67,33 @@ fn figures_are_what_such_figures_can_be() {
 }
 
 #[test]
+fn reads_that_add_rows_up_go_over_as_many_as_those_that_show_them() {
+    let shown = events(120, |random| random.below(100));
+    let mut added = shown.clone();
+    for op in added.txns.iter_mut().flat_map(|txn| &mut txn.ops) {
+        op.found = None;
+    }
+    // The same of all rows, whatever the key is.
+    let mut whole = added.clone();
+    for op in whole.txns.iter_mut().flat_map(|txn| &mut txn.ops) {
+        op.eq.clear();
+    }
+    let rows = |trace: &Trace, name: &str| {
+        let advice = advise(trace, "events", &Options::default()).unwrap();
+        let judged = advice.keys.iter().find(|judged| judged.name == name);
+        judged.map(|judged| judged.figures.per_read.rows)
+    };
+    let near = |one: f64, two: f64| (one / two - 1.0).abs() < 0.1;
+    for name in ["(userid, ts)", "(hash(userid), userid, ts)"] {
+        let (one, two) = (rows(&shown, name).unwrap(), rows(&added, name).unwrap());
+        assert!(near(one, two), "{name}: {one} shown, {two} added up");
+    }
+    let now = rows(&whole, "(ts, userid)").unwrap();
+    let other = rows(&whole, "(hash(ts), ts, userid)").unwrap();
+    assert!(near(now, other), "{now} now, {other} under another key");
+}
+
+#[test]
 fn too_few_transactions_give_no_ranking() {
     let mut trace = orders(30, false);
     trace.txns.truncate(TXNS_MIN - 1);

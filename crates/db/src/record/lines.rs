@@ -321,7 +321,8 @@ fn fill(touch: &mut Touch<'_>, outcome: &Outcome) {
     };
     let all = u64::try_from(rows.len()).is_ok_and(|kept| kept == total);
     op.rows = rows;
-    op.found = (!all).then_some(total);
+    // No rows and no number would mean that nobody knows.
+    op.found = (!all || total == 0).then_some(total);
 }
 
 fn kept(rows: &Few<Vec<Value>>) -> Vec<Vec<Value>> {

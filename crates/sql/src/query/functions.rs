@@ -52,15 +52,10 @@ impl Clock {
             kind,
             signature: Signature::nullary(Volatility::Stable),
         };
-        let now = [
-            "current_timestamp",
-            "currentutctimestamp",
-            "localtimestamp",
-            "statement_timestamp",
-            "transaction_timestamp",
-        ];
+        let others = crate::scalar::NOW.into_iter().filter(|name| *name != NOW);
+        let others: Vec<&str> = others.collect();
         [
-            clock(NOW, &now, Type::Timestamp),
+            clock(NOW, &others, Type::Timestamp),
             clock(TODAY, &["currentutcdate"], Type::Date),
         ]
     }

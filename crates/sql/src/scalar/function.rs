@@ -37,6 +37,17 @@ pub(crate) enum Function {
     LastValue,
 }
 
+/// What people call the time of the statement; it stands still while a statement runs.
+pub(crate) const NOW: [&str; 7] = [
+    "now",
+    "clock_timestamp",
+    "current_timestamp",
+    "currentutctimestamp",
+    "localtimestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+];
+
 impl Function {
     /// The function that a call names.
     pub(crate) fn find(call: &ast::Function) -> Option<Self> {
@@ -48,7 +59,7 @@ impl Function {
             return DigestFunction::find(&ident.value).map(Self::Digest);
         }
         Some(match tree_name(ident).as_str() {
-            "now" | "current_timestamp" | "currentutctimestamp" => Self::Now,
+            name if NOW.contains(&name) => Self::Now,
             "gen_random_uuid" | "uuid_generate_v4" | "randomuuid" => Self::RandomUuid,
             "hash" => Self::Hash,
             "coalesce" => Self::Coalesce,

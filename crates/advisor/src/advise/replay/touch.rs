@@ -306,7 +306,11 @@ impl Replay<'_, '_> {
         }
         let from = self.content.place(span.lower);
         let to = self.content.upper_place(span.upper);
-        let inside = self.content.rows(from, to).max(found / ranges);
+        let mut inside = self.content.rows(from, to).max(found / ranges);
+        if let (true, Some(rows)) = (plan.exact && op.uncounted, op.rows_read) {
+            // It went over those that fit under the present key too, and maybe over others.
+            inside = inside.min(f64::from(rows));
+        }
         // Several ranges are merged: each gives its part, and shows one row that it would give next.
         let part = |rows: f64| match ranges > 1.0 {
             true => (rows / ranges + 1.0).min(rows),
