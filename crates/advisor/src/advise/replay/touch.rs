@@ -184,7 +184,7 @@ impl Replay<'_, '_> {
                 self.touches.push_index(*index);
             }
         }
-        if !op.writes && now_us.saturating_mul(2) >= self.end_us {
+        if !op.writes && self.is_second_half(now_us) {
             let partitions = weight(self.touches.seen.len() + usize::from(way.is_some()));
             if let Some(reads) = self.outcome.reads.get_mut(at(op.statement)) {
                 reads.runs += txn.weight;
