@@ -27,7 +27,9 @@ pub(crate) struct Active {
 #[derive(Debug, Default)]
 struct State {
     watermark: Timestamp,
-    /// How many readers each snapshot has.
+    /// How many readers there are at the watermark, where most of them are.
+    newest: usize,
+    /// How many readers each older snapshot has.
     readers: BTreeMap<Timestamp, usize>,
 }
 
@@ -42,11 +44,25 @@ impl State {
 
     /// The oldest snapshot in use by others than `own`.
     fn oldest(&self, own: &[Timestamp]) -> Option<Timestamp> {
-        let others = self.readers.iter().find(|(at, readers)| {
+        let newest = std::iter::once((&self.watermark, &self.newest));
+        let mut all = self.readers.iter().chain(newest);
+        let others = all.find(|(at, readers)| {
             let ours = own.iter().filter(|own| own == at).count();
             **readers > ours
         });
         others.map(|(at, _)| *at)
+    }
+
+    /// Raises the watermark; who read there reads at an older snapshot now.
+    fn raise(&mut self, watermark: Timestamp) {
+        if watermark <= self.watermark {
+            return;
+        }
+        let readers = std::mem::take(&mut self.newest);
+        if readers > 0 {
+            self.readers.insert(self.watermark, readers);
+        }
+        self.watermark = watermark;
     }
 }
 
@@ -66,7 +82,9 @@ impl Reading {
 impl Drop for Reading {
     fn drop(&mut self) {
         let mut state = self.active.state.lock();
-        if let Some(readers) = state.readers.get_mut(&self.at) {
+        if self.at == state.watermark {
+            state.newest -= 1;
+        } else if let Some(readers) = state.readers.get_mut(&self.at) {
             *readers -= 1;
             if *readers == 0 {
                 state.readers.remove(&self.at);
@@ -80,7 +98,7 @@ impl Active {
     pub(crate) fn read(self: &Arc<Self>) -> Reading {
         let mut state = self.state.lock();
         let at = state.watermark;
-        *state.readers.entry(at).or_insert(0) += 1;
+        state.newest += 1;
         Reading {
             active: Arc::clone(self),
             at,
@@ -113,7 +131,7 @@ impl Active {
     ) {
         let mut state = self.state.lock();
         remember(state.oldest(own));
-        state.watermark = state.watermark.max(watermark);
+        state.raise(watermark);
     }
 }
 

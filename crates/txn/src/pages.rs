@@ -16,9 +16,11 @@
 //! read at any snapshot exactly as the engine is.
 //!
 //! **How that stays true.** Whoever writes rows to an engine tells afterwards which, and before
-//! snapshots can see them ([`Pages::changed`]): pages that hold such keys are gone by then. A scan
-//! that gathers a page notes the table's epoch before it opens the engine, and each change moves the
-//! epoch: a page that was gathered while something changed is thrown away.
+//! snapshots can see them ([`Pages::changed`]): by then such rows are stale on their pages, and pages
+//! that new rows would belong to are gone. Gets go past rows that are stale, and scans past pages that
+//! have any, gathering others in their place. A scan that gathers a page notes the table's epoch before
+//! it opens the engine, and each change moves the epoch: a page that was gathered while something
+//! changed is thrown away.
 //!
 //! Single rows that were written lately are at hand besides ([`Fresh`]).
 //!
@@ -50,6 +52,9 @@ use touched::Keys;
 pub(crate) use touched::Touched;
 
 use crate::reads::Found;
+
+/// How many pages with stale rows a scan goes past in one go.
+const STALE_PAGES_MAX: usize = 16;
 
 /// How many bytes the pages of a store may take.
 pub(crate) const PAGES_BYTES_MAX: usize = 160 << 20;
@@ -150,27 +155,32 @@ impl TablePages {
     pub(crate) fn look(&self, key: &Bytes) -> Known {
         let sought = Headed::new(key.clone());
         let pages = self.pages.read();
-        if let Some(page) = find(&pages, &sought) {
+        if let Some(page) = find(&pages, &sought).filter(|page| page.is_current()) {
             page.use_it();
             return Known::Page(Arc::clone(page));
         }
         let after = (Bound::Excluded(&sought), Bound::Unbounded);
-        let next = pages.range::<Headed, _>(after).next();
-        Known::Nothing {
-            until: next.map(|(lower, _)| lower.key.clone()),
+        let following = pages.range::<Headed, _>(after).take(STALE_PAGES_MAX);
+        let mut until = None;
+        for (lower, page) in following {
+            until = Some(lower.key.clone());
+            if page.is_current() {
+                break;
+            }
         }
+        Known::Nothing { until }
     }
 
-    /// The newest version of a key; nothing if no page would hold it.
+    /// The newest version of a key; nothing if no page knows it.
     fn get(&self, key: &[u8]) -> Option<Found> {
         let sought = Headed::new(Bytes::copy_from_slice(key));
         let pages = self.pages.read();
         let page = find(&pages, &sought)?;
         page.use_it();
-        Some(page.find(key))
+        page.find(key)
     }
 
-    /// The pages that end where a range begins, and begin where it ends.
+    /// The current pages that end where a range begins, and begin where it ends.
     fn neighbours(&self, range: &KeyRange) -> Vec<Arc<Page>> {
         let pages = self.pages.read();
         let lower = Headed::new(range.lower.clone());
@@ -180,11 +190,11 @@ impl TablePages {
         let upper = range.upper.clone().map(Headed::new);
         let after = upper.and_then(|upper| pages.get(&upper));
         let both = before.map(|(_, page)| page).into_iter().chain(after);
-        both.cloned().collect()
+        both.filter(|page| page.is_current()).cloned().collect()
     }
 
-    /// Adds a page, which holds what the joined ones do, in their place; unless something changed
-    /// since `epoch` or another page is in its place.
+    /// Adds a page, which holds what the joined ones do, in their place and in that of pages with stale
+    /// rows; unless something changed since `epoch` or another page is in its place.
     fn insert(&self, epoch: u64, page: &Arc<Page>, joined: &[Arc<Page>]) -> bool {
         let mut pages = self.pages.write();
         // A change moves the epoch before it looks for pages, under this lock.
@@ -196,15 +206,18 @@ impl TablePages {
             None => Bound::Unbounded,
         };
         let before = pages.range((Bound::Unbounded, below)).rev();
-        let overlapping = before.map(|(_, other)| other);
         let lower = Headed::new(page.lower().clone());
-        let mut overlapping = overlapping.take_while(|other| other.reaches(&lower));
-        let is_joined = |other: &Arc<Page>| joined.iter().any(|one| Arc::ptr_eq(one, other));
-        if !overlapping.all(is_joined) {
+        let overlapping = before.take_while(|(_, other)| other.reaches(&lower));
+        let replaced: Vec<_> = overlapping.collect();
+        let gives_way = |(_, other): &(_, &Arc<Page>)| {
+            !other.is_current() || joined.iter().any(|one| Arc::ptr_eq(one, other))
+        };
+        if !replaced.iter().all(gives_way) {
             return false;
         }
-        for one in joined {
-            pages.remove(&Headed::new(one.lower().clone()));
+        let replaced: Vec<Headed> = replaced.iter().map(|(lower, _)| (*lower).clone()).collect();
+        for lower in &replaced {
+            pages.remove(lower);
         }
         pages.insert(lower, Arc::clone(page));
         true
@@ -220,7 +233,7 @@ impl TablePages {
         }
     }
 
-    /// Forgets the pages that hold any of these keys.
+    /// Forgets what pages hold of these keys.
     fn forget_keys(&self, keys: &[Bytes]) {
         let mut pages = self.pages.write();
         self.epoch.fetch_add(1, Ordering::AcqRel);
@@ -229,7 +242,8 @@ impl TablePages {
                 break;
             }
             let found = find(&pages, &Headed::new(key.clone()));
-            if let Some(lower) = found.map(|page| Headed::new(page.lower().clone())) {
+            let gone = found.filter(|page| !page.outdate(key));
+            if let Some(lower) = gone.map(|page| Headed::new(page.lower().clone())) {
                 pages.remove(&lower);
             }
         }

@@ -17,11 +17,12 @@ use crate::{Result, Timestamp};
 #[derive(Clone, Debug)]
 pub struct Reader {
     view: Arc<View>,
-    own: Arc<Tables>,
+    /// Nothing for a reader that is in no transaction.
+    own: Option<Arc<Tables>>,
 }
 
 impl Reader {
-    pub(crate) fn new(view: Arc<View>, own: Arc<Tables>) -> Self {
+    pub(crate) fn new(view: Arc<View>, own: Option<Arc<Tables>>) -> Self {
         Self { view, own }
     }
 
@@ -47,7 +48,8 @@ impl Reader {
 
     /// The row under `key`: the transaction's own, or the one at its snapshot.
     pub fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Bytes>> {
-        match self.own.get(&table).and_then(|own| own.get(key)) {
+        let own = self.own.as_ref().and_then(|own| own.get(&table));
+        match own.and_then(|own| own.get(key)) {
             Some(own) => {
                 let patching = self.view.store().patching.as_ref();
                 edited(patching, table, key, own, || self.view.get(table, key))
@@ -58,7 +60,8 @@ impl Reader {
 
     /// The rows of a range in key order, or in reverse, as [`Reader::get`] would find them.
     pub fn scan(&self, table: TableId, range: &KeyRange, direction: Direction) -> Result<Scan> {
-        let own = writes_in(&self.own, table, range);
+        let own = self.own.as_ref();
+        let own = own.map_or_else(Vec::new, |own| writes_in(own, table, range));
         Scan::open(Arc::clone(&self.view), table, range, direction, own)
     }
 

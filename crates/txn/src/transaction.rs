@@ -69,7 +69,8 @@ impl Transaction {
 
     /// Reads as this transaction does now; its later writes do not show.
     pub fn reader(&self) -> Reader {
-        Reader::new(Arc::clone(&self.view), Arc::clone(self.writes.tables()))
+        let own = Arc::clone(self.writes.tables());
+        Reader::new(Arc::clone(&self.view), Some(own))
     }
 
     /// The row under `key`: the transaction's own, or the one at its snapshot.
@@ -134,7 +135,7 @@ impl Transaction {
     /// Reads what this transaction would if it were renewed now, without that counting as read.
     pub fn glance(&self) -> Reader {
         let view = self.view.store().view();
-        Reader::new(view, Arc::clone(self.writes.tables()))
+        Reader::new(view, Some(Arc::clone(self.writes.tables())))
     }
 
     /// Lets it claim in the name of somebody who has locks, so that nobody waits for rows and locks in a

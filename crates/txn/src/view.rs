@@ -264,7 +264,7 @@ impl View {
 
     /// Reads at this snapshot, from any thread.
     pub fn reader(self: &Arc<Self>) -> Reader {
-        Reader::new(Arc::clone(self), Arc::default())
+        Reader::new(Arc::clone(self), None)
     }
 
     /// The rows of a range in key order, or in reverse.

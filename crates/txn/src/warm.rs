@@ -18,7 +18,8 @@ use crate::{Result, Store};
 /// A partition is brought in if it is read by key so often in a second.
 const READS_PER_SECOND_MIN: u64 = 1000;
 
-/// And if it is read so many times as often as it is written: each write takes a page away.
+/// And if it is read so many times as often as it is written: each write takes a row away, and a page
+/// from scans.
 const READS_PER_WRITE_MIN: u64 = 20;
 
 /// A table may take one in so many of the bytes that there are for pages.

@@ -97,8 +97,8 @@ impl Fresh {
     fn cell(&self, table: TableId, key: &[u8]) -> Option<&Cell> {
         let cells = self.cells.get()?;
         let hash = self.hasher.hash_one((table.0, key));
-        let count = u64::try_from(cells.len()).ok()?;
-        cells.get(usize::try_from(hash.checked_rem(count)?).ok()?)
+        // A power of two, so that no division is needed.
+        cells.get(usize::try_from(hash).unwrap_or_default() % CELLS)
     }
 }
 

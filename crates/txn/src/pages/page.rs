@@ -6,22 +6,29 @@
 //!   heads     what follows the bytes that all keys begin with, as numbers
 //! ```
 //!
+//! A row that is written anew stays where it is and counts as *stale* from then on: gets of the other
+//! rows go on. Scans, and whoever joins pages, take only pages that are current.
+//!
 //! A search compares heads, which lie close together, and looks at a key only where heads are equal:
 //! each look at something else would be a wait for memory. For the same reason the least and the
 //! greatest head lie in the page itself, and so does how the upper bound begins.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use storage::{Bytes, KeyRange};
 
 use super::budget::{Budget, Room};
 use super::headed::Headed;
 use crate::Timestamp;
+use crate::reads::Found;
 use crate::version::{Version, VersionRef};
 
 /// How many rows a page has at most.
 const PAGE_ROWS_MAX: usize = 256;
+
+/// A page of whose rows more than one in so many is stale is not worth its place.
+const STALE_ONE_IN: usize = 2;
 
 /// After how many bytes a page is full.
 const PAGE_BYTES_FULL: usize = 64 << 10;
@@ -52,8 +59,13 @@ pub(crate) struct Page {
     outer: Option<(u64, u64)>,
     /// Since the last look.
     used: AtomicBool,
+    /// The rows that were written anew, a bit for each.
+    stale: [AtomicU64; PAGE_ROWS_MAX / BITS],
     _room: Room,
 }
+
+/// The bits of a word of [`Page::stale`].
+const BITS: usize = 64;
 
 /// Where a key begins, where it ends and its row begins, and when that was written as storage has it.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +99,7 @@ impl Page {
             heads: Box::default(),
             outer: None,
             used: AtomicBool::new(false),
+            stale: Default::default(),
             _room: budget.take(size),
         };
         if let (Some(first), Some(last), 0) = (page.places.first(), page.places.last(), between) {
@@ -182,12 +195,49 @@ impl Page {
         place.map_or(&[], |place| self.key(*place))
     }
 
-    /// The newest version of a key between the bounds, if there is one.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<Version> {
-        let (found, VersionRef { at, row }) = self.get(self.below(key))?;
+    /// The newest version of a key between the bounds; nothing if it is stale here.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<Found> {
+        let index = self.below(key);
+        let Some((found, VersionRef { at, row })) = self.get(index) else {
+            return Some(None);
+        };
+        if found != key {
+            return Some(None);
+        }
         // A copy: whoever keeps it should not keep the page.
-        let row = row.map(Bytes::copy_from_slice);
-        (found == key).then_some(Version { at, row })
+        let row = || row.map(Bytes::copy_from_slice);
+        (!self.is_stale(index)).then(|| Some(Version { at, row: row() }))
+    }
+
+    /// Notes that a key between the bounds was written anew. Answers whether the page is still worth
+    /// its place: it is not if it would have to hold one key more, or if most of it is stale.
+    pub(super) fn outdate(&self, key: &[u8]) -> bool {
+        let index = self.below(key);
+        let Some(word) = self.stale.get(index / BITS) else {
+            return false;
+        };
+        if self.key_at(index) != key {
+            return false;
+        }
+        // Whoever reads it has the lock that pages are found under.
+        word.fetch_or(1 << (index % BITS), Ordering::Relaxed);
+        self.stale_rows() * STALE_ONE_IN <= self.len()
+    }
+
+    /// Whether none of its rows is stale.
+    pub(super) fn is_current(&self) -> bool {
+        self.stale_rows() == 0
+    }
+
+    fn stale_rows(&self) -> usize {
+        let words = self.stale.iter();
+        let bits = words.map(|word| word.load(Ordering::Relaxed).count_ones());
+        usize::try_from(bits.sum::<u32>()).unwrap_or(usize::MAX)
+    }
+
+    fn is_stale(&self, index: usize) -> bool {
+        let word = self.stale.get(index / BITS);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) & (1 << (index % BITS)) != 0)
     }
 
     #[inline]

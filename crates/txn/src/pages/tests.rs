@@ -83,10 +83,10 @@ fn a_page_holds_rows_and_tombstones() {
     );
     assert_eq!(page.get(1), Some((b"b".as_slice(), version(4, None))));
     assert_eq!(
-        page.find(b"bb").unwrap().row.as_deref(),
+        page.find(b"bb").flatten().unwrap().row.as_deref(),
         Some(b"row".as_slice())
     );
-    assert_eq!(page.find(b"ba"), None);
+    assert_eq!(page.find(b"ba"), Some(None));
     assert_eq!(
         [b"a".as_slice(), b"ab", b"bb", b"c"].map(|key| page.below(key)),
         [0, 1, 2, 3]
@@ -95,7 +95,7 @@ fn a_page_holds_rows_and_tombstones() {
 }
 
 #[test]
-fn a_change_forgets_the_pages_that_hold_its_keys_and_no_others() {
+fn a_change_keeps_scans_from_the_pages_that_hold_its_keys_and_from_no_others() {
     let all = pages(1 << 20);
     let table = all.of_scanned(TABLE);
     for (lower, upper) in [("a", "b"), ("c", "d"), ("e", "g")] {
@@ -117,6 +117,66 @@ fn a_change_forgets_the_pages_that_hold_its_keys_and_no_others() {
     all.changed(&Touched::range(TABLE, KeyRange::all()));
     assert_eq!(look(&table, "a"), "nothing until the end");
     assert_eq!(all.budget.bytes(), 0);
+}
+
+#[test]
+fn rows_beside_one_that_changed_are_still_at_hand() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    let keep = |lower, keys: &[&str], upper| {
+        all.keep(&table, table.epoch(), gathered(lower, keys, upper));
+    };
+    let known = |keys: [&str; 4]| keys.map(|key| table.get(key.as_bytes()).is_some());
+    keep("a", &["a", "b", "c", "d"], Some("e"));
+    all.changed(&touched(&["b"]));
+    assert_eq!(known(["a", "b", "c", "bb"]), [true, false, true, true]);
+    assert_eq!(look(&table, "a"), "nothing until the end");
+    // It gives way to what a scan gathers, and is joined to nothing.
+    keep("e", &["e"], None);
+    assert_eq!(look(&table, "e"), "e to the end");
+    assert_eq!(known(["a", "b", "c", "e"]), [true, false, true, true]);
+    keep("b", &["b"], Some("c"));
+    assert_eq!(known(["a", "b", "c", "e"]), [false, true, false, true]);
+    assert_eq!(look(&table, "b"), "b to c");
+}
+
+#[test]
+fn a_page_goes_when_a_row_comes_to_it_or_most_of_it_is_stale() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    let keep = || {
+        let page = gathered("a", &["a", "b", "c", "d"], Some("e"));
+        all.keep(&table, table.epoch(), page);
+    };
+    keep();
+    all.changed(&touched(&["aa"]));
+    assert_eq!(all.budget.bytes(), 0, "a new row");
+    keep();
+    all.changed(&touched(&["a", "b", "a"]));
+    assert!(table.get(b"c").is_some());
+    all.changed(&touched(&["c"]));
+    assert_eq!(all.budget.bytes(), 0, "three of four rows");
+}
+
+#[test]
+fn a_scan_goes_past_some_pages_with_stale_rows_in_one_go() {
+    let all = pages(1 << 20);
+    let table = all.of_scanned(TABLE);
+    let names: Vec<String> = (0..40).map(|number| format!("{number:02}")).collect();
+    for name in &names {
+        // With a gap after each, or they would become one.
+        let page = gathered(
+            name,
+            &[name, &format!("{name}a")],
+            Some(&format!("{name}b")),
+        );
+        all.keep(&table, table.epoch(), page);
+    }
+    let stale: Vec<&str> = names[1..39].iter().map(String::as_str).collect();
+    all.changed(&touched(&stale));
+    assert_eq!(look(&table, "01"), "nothing until 17");
+    assert_eq!(look(&table, "30"), "nothing until 39");
+    assert_eq!(look(&table, "39"), "39 to 39b");
 }
 
 #[test]
