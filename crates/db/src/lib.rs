@@ -83,7 +83,8 @@ pub use session::{
 };
 pub use sql::collection;
 pub use sql::{
-    Column, Origin, Picked, Prepared, Progress, ResultColumn, RowSink, Schema, Table, list_elements,
+    Column, Origin, Picked, PickedText, Prepared, Progress, ResultColumn, RowSink, Schema, Table,
+    list_elements,
 };
 pub use syntax::Statement;
 pub use transaction::Transaction;

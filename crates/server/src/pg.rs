@@ -16,7 +16,7 @@
 //! are no passwords yet, and that is why the default address is reachable from this machine only.
 //!
 //! # Why the crate pgwire only half
-//! Its messages and their encoders are used. Its decoders are not, since they trust what is in a
+//! The encoders of its replies are used. Its decoders are not, since they trust what is in a
 //! message (a Bind that states more parameters than it carries makes them panic, and text that is
 //! no UTF-8 is changed on the way in). Its handlers are not, since they write each small reply to the
 //! socket by itself, which halves the statements per second.

@@ -25,7 +25,7 @@ use filter::KeyFilter;
 pub(crate) use filter::Keys;
 pub(crate) use path::{Path, PathRows};
 use pick::Pick;
-pub use pick::{Picked, RowSink};
+pub use pick::{Picked, PickedText, RowSink};
 
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;

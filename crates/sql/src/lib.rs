@@ -53,7 +53,7 @@ pub use copy::{COPY_BYTES_MAX, Copied, CopyTarget, copy_query};
 pub use error::{Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use explain::{Explained, Measured, Ran, Touched};
-pub use fast::{Picked, RowSink};
+pub use fast::{Picked, PickedText, RowSink};
 pub use index::Progress;
 pub use modify::{
     RowPatching, delete_row, ensure_row, find_row, insert_row, raise_row, replace_row,

@@ -30,6 +30,13 @@ pub enum Copy {
     Out(ReplyRows, CopyForm),
 }
 
+impl Copy {
+    /// Whether a statement is a COPY, for [`Session::copy`] to begin.
+    pub fn is_asked_for(prepared: &Prepared) -> bool {
+        matches!(prepared.statement().kind, Asks::Copy(_))
+    }
+}
+
 /// The same, before it is timed.
 enum Begun {
     In(CopyIn, CopyForm),

@@ -5,11 +5,10 @@ use db::{Notice, Picked, ResultColumn, RowSink, TransactionState};
 use keys::{Declared, Value};
 use pgwire::messages::Message;
 use pgwire::messages::data::{FieldDescription, ParameterDescription, RowDescription};
-use pgwire::messages::response::{
-    CommandComplete, ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus,
-};
+use pgwire::messages::response::{ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::ParameterStatus;
 
+use super::frontend::Codes;
 use super::types::{self, Format};
 use crate::{Error, Result};
 
@@ -28,14 +27,25 @@ pub(super) fn put(out: &mut BytesMut, message: &impl Message) {
 }
 
 /// Appends the tag of a finished command.
+///
+/// ```text
+///   ┌───┬────────┬─────────────────────┐
+///   │ C │ length │ command, rows, zero │
+///   └───┴────────┴─────────────────────┘
+///     1   4
+/// ```
 pub(super) fn put_done(out: &mut BytesMut, command: &str, rows: Option<u64>) {
-    let tag = match rows {
+    out.put_u8(b'C');
+    let at = out.len();
+    out.put_u32(0);
+    out.put_slice(command.as_bytes());
+    if let Some(rows) = rows {
         // The zero was once the number of the row.
-        Some(rows) if command == "INSERT" => format!("INSERT 0 {rows}"),
-        Some(rows) => format!("{command} {rows}"),
-        None => command.to_owned(),
-    };
-    put(out, &CommandComplete::new(tag));
+        out.put_slice(if command == "INSERT" { b" 0 " } else { b" " });
+        out.put_slice(itoa::Buffer::new().format(rows).as_bytes());
+    }
+    out.put_u8(0);
+    set_length(out, at, 4);
 }
 
 /// Appends what lets the client send the next thing.
@@ -190,7 +200,7 @@ impl<'o> SentRows<'o> {
         let written = with_length(self.out, 0, |out| match value {
             Picked::Value(value) => types::encode(&value, format, out),
             Picked::Text(text) => {
-                types::encode_text(text, format, out);
+                types::encode_text(text.as_str(), format, out);
                 Ok(())
             }
         });
@@ -211,9 +221,11 @@ impl RowSink for SentRows<'_> {
         self.values = 0;
         let values = u16::try_from(values).expect("an answer has at most 65,535 columns");
         let [high, low] = values.to_be_bytes();
-        self.out.put_slice(&[b'D', 0, 0, 0, 0, high, low]);
+        // Inlined, unlike `put_slice`.
+        self.out.extend_from_slice(&[b'D', 0, 0, 0, 0, high, low]);
     }
 
+    #[inline]
     fn value(&mut self, value: Picked<'_>) {
         let format = self.formats.of(self.values);
         self.values += 1;
@@ -257,11 +269,11 @@ pub(super) fn put_cells(
 }
 
 /// Appends bytes after their length.
+#[inline]
 fn put_counted(out: &mut BytesMut, bytes: &[u8]) {
     let length = u32::try_from(bytes.len()).expect("a value is far below four gigabytes");
-    out.reserve(size_of::<u32>() + bytes.len());
-    out.put_u32(length);
-    out.put_slice(bytes);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(bytes);
 }
 
 /// Appends something after its length, to which `own` is added.
@@ -297,18 +309,18 @@ pub(super) enum Formats {
 
 impl Formats {
     /// Reads the codes of a bind: none, one for all, or one for each of `columns`.
-    pub(super) fn read(codes: &[i16], things: &'static str, columns: usize) -> Result<Self> {
-        match codes {
-            [] => Ok(Self::All(Format::Text)),
-            [code] => Format::from_code(*code).map(Self::All),
-            codes if codes.len() == columns => {
-                let each: Result<Vec<Format>> =
-                    codes.iter().map(|code| Format::from_code(*code)).collect();
+    pub(super) fn read(codes: Codes<'_>, things: &'static str, columns: usize) -> Result<Self> {
+        let mut each = codes.iter().map(Format::from_code);
+        match (codes.len(), each.next()) {
+            (1, Some(all)) => all.map(Self::All),
+            (_, None) => Ok(Self::All(Format::Text)),
+            (found, Some(first)) if found == columns => {
+                let each: Result<Vec<Format>> = std::iter::once(first).chain(each).collect();
                 each.map(Self::Each)
             }
-            codes => Err(Error::BindCount {
+            (found, Some(_)) => Err(Error::BindCount {
                 things,
-                found: codes.len(),
+                found,
                 expected: columns,
             }),
         }

@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::frontend::{self, Opening, Taken};
+use super::frontend::{self, Frame, Opening};
 use crate::{Error, Result};
 
 /// Bytes of replies that are gathered before they are written.
@@ -45,12 +45,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         }
     }
 
-    /// The next message; [`Taken::Incomplete`] if the client left.
-    pub(super) async fn message(&mut self) -> Result<Taken> {
+    /// The bytes of the next message; `None` if the client left.
+    pub(super) async fn frame(&mut self) -> Result<Option<Frame>> {
         loop {
-            match frontend::decode(&mut self.input)? {
-                Taken::Incomplete if self.fill().await? > 0 => {}
-                taken => return Ok(taken),
+            if let Some(frame) = frontend::take(&mut self.input)? {
+                return Ok(Some(frame));
+            }
+            if self.fill().await? == 0 {
+                return Ok(None);
             }
         }
     }

@@ -19,14 +19,13 @@ use std::sync::Arc;
 
 use db::Session;
 use hashbrown::HashMap;
-use pgwire::messages::PgWireFrontendMessage as Message;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
 use super::backend::{put_error, put_ready, put_reports};
 use super::channel::Channel;
 use super::extended::{Portal, Statement};
-use super::frontend::Taken;
+use super::frontend::Message;
 use crate::{Error, Result};
 
 /// A client that is let in.
@@ -66,20 +65,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Answers until the client leaves, or until an error that ends the conversation.
     pub(super) async fn run(&mut self) -> Result<()> {
         self.channel.flush().await?;
-        loop {
-            match self.channel.message().await? {
-                Taken::Incomplete => return Ok(()),
-                Taken::Message(Message::Terminate(_)) => return Ok(()),
-                Taken::Message(message) => self.take(message).await?,
-                Taken::Wrong(..) if self.skipping => {}
-                Taken::Wrong(error, extended) => {
+        while let Some(frame) = self.channel.frame().await? {
+            match frame.read() {
+                Ok(Message::Terminate) => return Ok(()),
+                Ok(message) => self.take(message).await?,
+                Err(_) if self.skipping => {}
+                Err(error) => {
                     self.refuse(error)?;
-                    if !extended {
+                    if !frame.is_extended() {
                         self.ready().await?;
                     }
                 }
             }
         }
+        Ok(())
     }
 
     /// Tells the client why the conversation ends, if it is still there to hear it.
@@ -89,9 +88,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let _ = self.channel.flush().await;
     }
 
-    async fn take(&mut self, message: Message) -> Result<()> {
+    async fn take(&mut self, message: Message<'_>) -> Result<()> {
         match message {
-            Message::Sync(_) => {
+            Message::Sync => {
                 // Everything since the last Sync is one transaction, also when nobody said BEGIN.
                 if let Err(error) = self.session.end_block().await {
                     self.refuse(error.into())?;
@@ -99,13 +98,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.ready().await
             }
             _ if self.skipping => Ok(()),
-            Message::Query(query) => {
-                if let Err(error) = self.simple(&query.query).await {
+            Message::Query(text) => {
+                if let Err(error) = self.simple(text).await {
                     self.refuse(error)?;
                 }
                 self.ready().await
             }
-            Message::Flush(_) => self.channel.flush().await,
+            Message::Flush => self.channel.flush().await,
             message => match self.extended(message).await {
                 Err(error) => {
                     self.refuse(error)?;
@@ -118,18 +117,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// One step of the extended protocol.
-    async fn extended(&mut self, message: Message) -> Result<()> {
+    async fn extended(&mut self, message: Message<'_>) -> Result<()> {
         match message {
-            Message::Parse(parse) => self.parse(parse).await,
+            Message::Parse { name, text, oids } => self.parse(name, text, oids).await,
             Message::Bind(bind) => self.bind(bind),
-            Message::Describe(describe) => self.describe(&describe),
-            Message::Execute(execute) => self.execute(&execute).await,
-            Message::Close(close) => {
-                self.close(&close);
+            Message::Describe(target, name) => self.describe(target, name),
+            Message::Execute { portal, rows_max } => self.execute(portal, rows_max).await,
+            Message::Close(target, name) => {
+                self.close(target, name);
                 Ok(())
             }
             // What is left of a copy that failed: the protocol asks to overlook it.
-            Message::CopyData(_) | Message::CopyDone(_) | Message::CopyFail(_) => Ok(()),
+            Message::CopyData(_) | Message::CopyDone | Message::CopyFail(_) => Ok(()),
             _ => Err(Error::MessageUnexpected {
                 message: "password",
                 reason: "nothing asked for one",

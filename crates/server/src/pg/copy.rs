@@ -26,7 +26,6 @@ mod text;
 use std::sync::Arc;
 
 use db::{Copy, CopyForm, CopyFormat, CopyIn, ReplyRows};
-use pgwire::messages::PgWireFrontendMessage as Message;
 use pgwire::messages::copy::{CopyDone, CopyInResponse, CopyOutResponse};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -34,7 +33,7 @@ use self::input::Input;
 use self::output::Output;
 use super::backend::{put, put_done};
 use super::connection::{Connection, guarded};
-use super::frontend::Taken;
+use super::frontend::{Frame, Message};
 use super::types::Format;
 use crate::{Error, Result};
 
@@ -55,12 +54,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.channel.flush().await?;
         let mut input = Input::new(rows.table(), Arc::clone(rows.columns()), form);
         loop {
-            match self.copy_message().await? {
-                Message::CopyData(data) => input.feed(&data.data, &mut |row| rows.write(row))?,
-                Message::CopyDone(_) => break,
-                Message::CopyFail(fail) => return Err(Error::CopyFailed(fail.message)),
-                Message::Flush(_) | Message::Sync(_) => {}
-                Message::Terminate(_) => return Err(Error::ClientGone),
+            match self.copy_frame().await?.read()? {
+                Message::CopyData(data) => input.feed(data, &mut |row| rows.write(row))?,
+                Message::CopyDone => break,
+                Message::CopyFail(reason) => return Err(Error::CopyFailed(reason.to_owned())),
+                Message::Flush | Message::Sync => {}
+                Message::Terminate => return Err(Error::ClientGone),
                 _ => {
                     return Err(Error::MessageUnexpected {
                         message: "in the middle of COPY",
@@ -77,17 +76,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// The next message, unless the copy is cancelled first.
-    async fn copy_message(&mut self) -> Result<Message> {
+    async fn copy_frame(&mut self) -> Result<Frame> {
         let taken = tokio::select! {
             biased;
-            taken = self.channel.message() => taken?,
+            taken = self.channel.frame() => taken?,
             () = self.cancel.notified() => return Err(Error::Cancelled),
         };
-        match taken {
-            Taken::Message(message) => Ok(message),
-            Taken::Incomplete => Err(Error::ClientGone),
-            Taken::Wrong(error, _) => Err(error),
-        }
+        taken.ok_or(Error::ClientGone)
     }
 
     async fn copy_out(&mut self, mut rows: ReplyRows, form: CopyForm) -> Result<()> {

@@ -11,16 +11,16 @@
 //! in binary are laid out as stated, values are made as wanted. Where it states none, Describe
 //! answers with the wanted ones, and those are then the stated ones.
 
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::vec;
 
 use bytes::{Bytes, BytesMut};
-use db::{Prepared, Reply, ReplyRows, Row};
+use db::{Copy, Prepared, Reply, ReplyRows, Row};
 use keys::Value;
 use pgwire::messages::data::NoData;
 use pgwire::messages::extendedquery::{
-    Bind, BindComplete, Close, CloseComplete, Describe, Execute, Parse, ParseComplete,
-    PortalSuspended, TARGET_TYPE_BYTE_STATEMENT,
+    BindComplete, CloseComplete, ParseComplete, PortalSuspended,
 };
 use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -31,6 +31,7 @@ use super::backend::{
 };
 use super::channel::Channel;
 use super::connection::{Connection, guarded};
+use super::frontend::{Bind, Target};
 use super::simple::counted;
 use super::types::{self, Format};
 use crate::{Error, Result};
@@ -91,14 +92,13 @@ pub(super) struct Cursor {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    pub(super) async fn parse(&mut self, parse: Parse) -> Result<()> {
-        let name = parse.name.unwrap_or_default();
+    pub(super) async fn parse(&mut self, name: &str, text: &str, oids: Vec<u32>) -> Result<()> {
         match name.is_empty() {
             true => {
                 self.statements.remove("");
             }
-            false if self.statements.contains_key(&name) => {
-                return Err(Error::StatementExists(name));
+            false if self.statements.contains_key(name) => {
+                return Err(Error::StatementExists(name.to_owned()));
             }
             false => {}
         }
@@ -109,7 +109,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 remedy: CLOSE_STATEMENTS,
             });
         }
-        let bytes = parse.query.len();
+        let bytes = text.len();
         let held: usize = self.statements.values().map(|one| one.bytes).sum();
         if held + bytes > STATEMENTS_BYTES_MAX {
             return Err(Error::TooMany {
@@ -118,40 +118,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 remedy: CLOSE_STATEMENTS,
             });
         }
-        let located = |error| Error::in_text(error, &parse.query);
-        let mut parsed = self.session.parse(&parse.query).map_err(located)?;
+        let located = |error| Error::in_text(error, text);
+        let mut parsed = self.session.parse(text).map_err(located)?;
         let prepared = match (parsed.pop(), parsed.len()) {
             (None, _) => None,
             (Some(statement), 0) => {
-                let hints: Vec<_> = parse
-                    .type_oids
-                    .iter()
-                    .map(|oid| types::stated(*oid))
-                    .collect();
-                let work = self.session.prepare(statement, &hints);
+                let hints: Vec<_> = oids.iter().map(|oid| types::stated(*oid)).collect();
+                let work = pin!(self.session.prepare(statement, &hints));
                 let prepared = guarded(&mut self.channel, &self.cancel, work).await?;
                 Some(prepared.map_err(located)?)
             }
             (Some(_), others) => return Err(Error::SeveralStatements(others + 1)),
         };
-        let oids = travelling(prepared.as_ref(), parse.type_oids);
+        let oids = travelling(prepared.as_ref(), oids);
         let statement = Statement {
             prepared,
             oids,
             bytes,
             description: OnceLock::new(),
         };
-        self.statements.insert(name, Arc::new(statement));
+        self.statements.insert(name.to_owned(), Arc::new(statement));
         put_notices(&mut self.channel.out, self.session.take_notices());
         put(&mut self.channel.out, &ParseComplete::new());
         Ok(())
     }
 
-    pub(super) fn bind(&mut self, bind: Bind) -> Result<()> {
-        let statement = self.statement(bind.statement_name)?;
-        let name = bind.portal_name.unwrap_or_default();
-        if !name.is_empty() && self.portals.contains_key(&name) {
-            return Err(Error::PortalExists(name));
+    pub(super) fn bind(&mut self, bind: Bind<'_>) -> Result<()> {
+        let statement = self.statement(bind.statement)?;
+        let name = bind.portal;
+        if !name.is_empty() && self.portals.contains_key(name) {
+            return Err(Error::PortalExists(name.to_owned()));
         }
         if self.portals.len() >= PORTALS_MAX {
             return Err(Error::TooMany {
@@ -160,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 remedy: "Close some",
             });
         }
-        let bytes: usize = bind.parameters.iter().flatten().map(Bytes::len).sum();
+        let bytes = bind.cells.bytes();
         let held: usize = self.portals.values().map(|portal| portal.bytes).sum();
         if held + bytes > PARAMETERS_BYTES_MAX {
             return Err(Error::TooMany {
@@ -169,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 remedy: "Close some",
             });
         }
-        let given = bind.parameters.len();
+        let given = bind.cells.len();
         if given != statement.oids.len() {
             return Err(Error::BindCount {
                 things: "parameters",
@@ -177,20 +173,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 expected: statement.oids.len(),
             });
         }
-        let formats = Formats::read(&bind.parameter_format_codes, "parameter formats", given)?;
-        let cells = bind
-            .parameters
-            .into_iter()
-            .zip(&statement.oids)
-            .zip(statement.wanted());
-        let decode =
-            |(position, ((cell, oid), wanted)): (usize, ((Option<Bytes>, &u32), _))| match cell {
-                None => Ok(Value::Null),
-                Some(cell) => types::decode(&cell, formats.of(position), *oid, wanted),
-            };
-        let parameters = cells.enumerate().map(decode).collect::<Result<_>>()?;
+        let formats = Formats::read(bind.formats, "parameter formats", given)?;
+        let mut parameters = Vec::with_capacity(given);
+        let expected = statement.oids.iter().zip(statement.wanted());
+        for (position, (cell, (oid, wanted))) in bind.cells.iter().zip(expected).enumerate() {
+            parameters.push(match cell {
+                None => Value::Null,
+                Some(cell) => types::decode(cell, formats.of(position), *oid, wanted)?,
+            });
+        }
         let columns = statement.columns().map_or(0, |columns| columns.len());
-        let codes = &bind.result_column_format_codes;
+        let codes = bind.result_formats;
         let formats = match statement.columns() {
             Some(known) => Formats::read(codes, "result formats", columns)?.for_columns(known),
             None => Formats::All(Format::Text),
@@ -202,18 +195,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             formats,
             run: Run::Before,
         };
-        self.portals.insert(name, portal);
+        self.portals.insert(name.to_owned(), portal);
         put(&mut self.channel.out, &BindComplete::new());
         Ok(())
     }
 
-    pub(super) fn describe(&mut self, describe: &Describe) -> Result<()> {
-        let (statement, formats) = if describe.target_type == TARGET_TYPE_BYTE_STATEMENT {
-            let statement = self.statement(describe.name.clone())?;
+    pub(super) fn describe(&mut self, target: Target, name: &str) -> Result<()> {
+        let (statement, formats) = if target == Target::Statement {
+            let statement = self.statement(name)?;
             put_parameters(&mut self.channel.out, &statement.oids);
             (statement, Formats::All(Format::Text))
         } else {
-            let name = describe.name.as_deref().unwrap_or_default();
             let no_such = || Error::NoSuchPortal(name.to_owned());
             let Some(portal) = self.portals.get(name) else {
                 // A cursor that SQL declared is a portal as well.
@@ -227,8 +219,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(())
     }
 
-    pub(super) async fn execute(&mut self, execute: &Execute) -> Result<()> {
-        let name = execute.name.as_deref().unwrap_or_default();
+    pub(super) async fn execute(&mut self, name: &str, rows_max: i32) -> Result<()> {
         let no_such = || Error::NoSuchPortal(name.to_owned());
         let portal = self.portals.get(name).ok_or_else(no_such)?;
         let Some(prepared) = &portal.statement.prepared else {
@@ -252,9 +243,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         cursor.rows.resume();
         // Zero, and anything below, is no limit.
-        let limit = u64::try_from(execute.max_rows)
-            .ok()
-            .filter(|rows| *rows > 0);
+        let limit = u64::try_from(rows_max).ok().filter(|rows| *rows > 0);
         let limit = limit.unwrap_or(u64::MAX);
         let mut sent = 0;
         while sent < limit {
@@ -296,14 +285,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             portal.run = Run::Rows(Cursor::new(rows?));
             return Ok(false);
         }
-        let work = self.session.copy(prepared);
-        if let Some(copy) = guarded(&mut self.channel, &self.cancel, work).await?? {
-            portal.run = Run::After;
-            self.copy(copy).await?;
-            return Ok(true);
+        if Copy::is_asked_for(prepared) {
+            let copy = {
+                let work = pin!(self.session.copy(prepared));
+                guarded(&mut self.channel, &self.cancel, work).await??
+            };
+            if let Some(copy) = copy {
+                portal.run = Run::After;
+                self.copy(copy).await?;
+                return Ok(true);
+            }
         }
-        let work = self.session.execute(prepared, &portal.parameters);
-        let reply = guarded(&mut self.channel, &self.cancel, work).await??;
+        let reply = {
+            // Pinned where it is made: with room for the longest statement, it is too long to be moved.
+            let work = pin!(self.session.execute(prepared, &portal.parameters));
+            guarded(&mut self.channel, &self.cancel, work).await??
+        };
         put_notices(&mut self.channel.out, self.session.take_notices());
         match reply {
             Reply::Done { command, rows } => {
@@ -319,20 +316,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    pub(super) fn close(&mut self, close: &Close) {
-        let name = close.name.as_deref().unwrap_or_default();
-        if close.target_type == TARGET_TYPE_BYTE_STATEMENT {
-            self.statements.remove(name);
-        } else {
-            self.portals.remove(name);
+    pub(super) fn close(&mut self, target: Target, name: &str) {
+        match target {
+            Target::Statement => drop(self.statements.remove(name)),
+            Target::Portal => drop(self.portals.remove(name)),
         }
         put(&mut self.channel.out, &CloseComplete::new());
     }
 
-    fn statement(&self, name: Option<String>) -> Result<Arc<Statement>> {
-        let name = name.unwrap_or_default();
-        let found = self.statements.get(&name).cloned();
-        found.ok_or(Error::NoSuchStatement(name))
+    fn statement(&self, name: &str) -> Result<Arc<Statement>> {
+        let found = self.statements.get(name).cloned();
+        found.ok_or_else(|| Error::NoSuchStatement(name.to_owned()))
     }
 }
 

@@ -20,16 +20,13 @@
 //!
 //! A length that cannot be, or a type that is none, ends the conversation: nobody knows where the
 //! next message begins. A body that is wrong inside its length is an error of that message only.
+//!
+//! A message is read in two steps, so that nothing is copied out of it: its bytes are taken off the
+//! input as a [`Frame`], and [`Frame::read`] finds the [`Message`] in them.
 
 use std::collections::BTreeMap;
 
-use bytes::{Buf, Bytes, BytesMut};
-use pgwire::messages::PgWireFrontendMessage as Message;
-use pgwire::messages::copy::{CopyData, CopyDone, CopyFail};
-use pgwire::messages::extendedquery::{Bind, Close, Describe, Execute, Flush, Parse, Sync};
-use pgwire::messages::simplequery::Query;
-use pgwire::messages::startup::PasswordMessageFamily;
-use pgwire::messages::terminate::Terminate;
+use bytes::{Buf, BytesMut};
 
 use crate::{Error, Result};
 
@@ -69,10 +66,10 @@ pub enum Opening {
 
 /// Takes the first message off the input, or `None` while it is not all there.
 pub fn decode_opening(input: &mut BytesMut) -> Result<Option<Opening>> {
-    let Some(mut body) = take_frame(input, 0, STARTUP_BYTES_MAX)? else {
+    let Some(body) = take_body(input, 0, STARTUP_BYTES_MAX)? else {
         return Ok(None);
     };
-    let mut reader = Reader::new("startup", &mut body);
+    let mut reader = Reader::new("startup", &body);
     Ok(Some(match reader.u32()? {
         CODE_SSL | CODE_GSS => Opening::Encryption,
         CODE_CANCEL => Opening::Cancel {
@@ -87,7 +84,7 @@ pub fn decode_opening(input: &mut BytesMut) -> Result<Option<Opening>> {
                 if name.is_empty() {
                     break;
                 }
-                parameters.insert(name, reader.text()?);
+                parameters.insert(name.to_owned(), reader.text()?.to_owned());
             }
             Opening::Startup { minor, parameters }
         }
@@ -95,36 +92,145 @@ pub fn decode_opening(input: &mut BytesMut) -> Result<Option<Opening>> {
     }))
 }
 
-/// A message taken off the input.
-pub enum Taken {
-    /// It is not all there yet.
-    Incomplete,
-    /// Here it is.
-    Message(Message),
-    /// It was one, and it is wrong inside; the next one begins where it should. The truth says
-    /// whether it belongs to the extended protocol, where everything up to Sync is then skipped.
-    Wrong(Error, bool),
+/// The bytes of one message.
+#[derive(Debug)]
+pub struct Frame {
+    kind: u8,
+    body: BytesMut,
 }
 
-/// Takes the next message off the input.
-pub fn decode(input: &mut BytesMut) -> Result<Taken> {
+/// What a message says. Names are empty for the statement and the portal that have none.
+#[derive(Debug)]
+pub enum Message<'f> {
+    /// Run these statements.
+    Query(&'f str),
+    /// Prepare a statement.
+    Parse {
+        /// What it is called from now on.
+        name: &'f str,
+        /// Its text.
+        text: &'f str,
+        /// The types of its first parameters; zero for one that is not stated.
+        oids: Vec<u32>,
+    },
+    /// Give a prepared statement its values.
+    Bind(Bind<'f>),
+    /// Tell what a statement or portal is.
+    Describe(Target, &'f str),
+    /// Run a portal.
+    Execute {
+        /// Its name.
+        portal: &'f str,
+        /// How many rows are wanted; any number if this is not positive.
+        rows_max: i32,
+    },
+    /// Forget a statement or portal.
+    Close(Target, &'f str),
+    /// Send what is there.
+    Flush,
+    /// End the round.
+    Sync,
+    /// Goodbye.
+    Terminate,
+    /// Some bytes of rows.
+    CopyData(&'f [u8]),
+    /// There are no more of them.
+    CopyDone,
+    /// There will be no more of them, for this reason.
+    CopyFail(&'f str),
+    /// Something that was to prove who the client is.
+    Password,
+}
+
+/// Values for a prepared statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Bind<'f> {
+    /// The name of the portal to make.
+    pub portal: &'f str,
+    /// The name of the statement.
+    pub statement: &'f str,
+    /// How the values are written: not said, one code for all, or one for each.
+    pub formats: Codes<'f>,
+    /// The values.
+    pub cells: Cells<'f>,
+    /// How the answer is to be written.
+    pub result_formats: Codes<'f>,
+}
+
+/// What a describe or close is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A prepared statement.
+    Statement,
+    /// A portal.
+    Portal,
+}
+
+/// Codes of formats, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Codes<'f>(&'f [[u8; 2]]);
+
+impl Codes<'_> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = i16> {
+        self.0.iter().copied().map(i16::from_be_bytes)
+    }
+}
+
+/// Values, each after its length.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'f> {
+    count: usize,
+    bytes: &'f [u8],
+}
+
+impl<'f> Cells<'f> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many bytes they take, lengths included.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// All of them; `None` is NULL.
+    pub fn iter(&self) -> impl Iterator<Item = Option<&'f [u8]>> {
+        let mut reader = Reader::new("bind", self.bytes);
+        (0..self.count).map(move |_| reader.cell().expect("all were read once before"))
+    }
+}
+
+/// Takes the bytes of the next message off the input, or `None` while they are not all there.
+pub fn take(input: &mut BytesMut) -> Result<Option<Frame>> {
     let Some(&kind) = input.first() else {
-        return Ok(Taken::Incomplete);
+        return Ok(None);
     };
     if !b"QPBDECHSXdcfp".contains(&kind) {
         return Err(Error::MessageUnknown(kind));
     }
-    let Some(body) = take_frame(input, 1, MESSAGE_BYTES_MAX)? else {
-        return Ok(Taken::Incomplete);
-    };
-    Ok(match decode_body(kind, body) {
-        Ok(message) => Taken::Message(message),
-        Err(error) => Taken::Wrong(error, b"PBDECHS".contains(&kind)),
-    })
+    let body = take_body(input, 1, MESSAGE_BYTES_MAX)?;
+    Ok(body.map(|body| Frame { kind, body }))
 }
 
 /// Splits off the body of the message whose length stands at `offset`.
-fn take_frame(input: &mut BytesMut, offset: usize, limit: u32) -> Result<Option<BytesMut>> {
+fn take_body(input: &mut BytesMut, offset: usize, limit: u32) -> Result<Option<BytesMut>> {
     let Some(field) = input.get(offset..).and_then(|rest| rest.first_chunk()) else {
         return Ok(None);
     };
@@ -141,40 +247,51 @@ fn take_frame(input: &mut BytesMut, offset: usize, limit: u32) -> Result<Option<
     Ok(Some(frame))
 }
 
-fn decode_body(kind: u8, mut body: BytesMut) -> Result<Message> {
-    let name = message_name(kind);
-    let mut reader = Reader::new(name, &mut body);
-    let message = match kind {
-        b'Q' => Message::Query(Query::new(reader.text()?)),
-        b'P' => Message::Parse(Parse::new(
-            reader.name()?,
-            reader.text()?,
-            reader.counted(Reader::u32)?,
-        )),
-        b'B' => Message::Bind(Bind::new(
-            reader.name()?,
-            reader.name()?,
-            reader.counted(Reader::i16)?,
-            reader.counted(Reader::cell)?,
-            reader.counted(Reader::i16)?,
-        )),
-        b'D' => Message::Describe(Describe::new(reader.target()?, reader.name()?)),
-        b'C' => Message::Close(Close::new(reader.target()?, reader.name()?)),
-        b'E' => Message::Execute(Execute::new(reader.name()?, reader.i32()?)),
-        b'H' => Message::Flush(Flush::new()),
-        b'S' => Message::Sync(Sync::new()),
-        b'X' => Message::Terminate(Terminate::new()),
-        b'c' => Message::CopyDone(CopyDone::new()),
-        b'd' => Message::CopyData(CopyData::new(reader.rest())),
-        b'f' => Message::CopyFail(CopyFail::new(reader.text()?)),
-        _ => {
-            let rest = reader.body.split_to(reader.body.len());
-            Message::PasswordMessageFamily(PasswordMessageFamily::Raw(rest))
+impl Frame {
+    /// Whether it belongs to the extended protocol, where after an error everything up to Sync is
+    /// skipped.
+    pub fn is_extended(&self) -> bool {
+        b"PBDECHS".contains(&self.kind)
+    }
+
+    /// What it says. If it is wrong inside, the next one begins where it should all the same.
+    pub fn read(&self) -> Result<Message<'_>> {
+        let mut reader = Reader::new(message_name(self.kind), &self.body);
+        let message = match self.kind {
+            b'Q' => Message::Query(reader.text()?),
+            b'P' => Message::Parse {
+                name: reader.text()?,
+                text: reader.text()?,
+                oids: reader.oids()?,
+            },
+            b'B' => Message::Bind(Bind {
+                portal: reader.text()?,
+                statement: reader.text()?,
+                formats: reader.codes()?,
+                cells: reader.cells()?,
+                result_formats: reader.codes()?,
+            }),
+            b'D' => Message::Describe(reader.target()?, reader.text()?),
+            b'C' => Message::Close(reader.target()?, reader.text()?),
+            b'E' => Message::Execute {
+                portal: reader.text()?,
+                rows_max: reader.i32()?,
+            },
+            b'H' => Message::Flush,
+            b'S' => Message::Sync,
+            b'X' => Message::Terminate,
+            b'c' => Message::CopyDone,
+            b'd' => Message::CopyData(reader.rest()),
+            b'f' => Message::CopyFail(reader.text()?),
+            _ => {
+                reader.rest();
+                Message::Password
+            }
+        };
+        match reader.body.is_empty() {
+            true => Ok(message),
+            false => Err(reader.malformed("bytes are left over")),
         }
-    };
-    match reader.body.is_empty() {
-        true => Ok(message),
-        false => Err(reader.malformed("bytes are left over")),
     }
 }
 
@@ -197,11 +314,11 @@ fn message_name(kind: u8) -> &'static str {
 /// Reads a body from its front.
 struct Reader<'b> {
     message: &'static str,
-    body: &'b mut BytesMut,
+    body: &'b [u8],
 }
 
 impl<'b> Reader<'b> {
-    fn new(message: &'static str, body: &'b mut BytesMut) -> Self {
+    fn new(message: &'static str, body: &'b [u8]) -> Self {
         Self { message, body }
     }
 
@@ -212,12 +329,21 @@ impl<'b> Reader<'b> {
         }
     }
 
-    fn chunk<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let Some(chunk) = self.body.first_chunk().copied() else {
+    /// So many bytes.
+    fn bytes(&mut self, count: usize) -> Result<&'b [u8]> {
+        let Some((bytes, rest)) = self.body.split_at_checked(count) else {
             return Err(self.malformed("it ends too early"));
         };
-        self.body.advance(N);
-        Ok(chunk)
+        self.body = rest;
+        Ok(bytes)
+    }
+
+    fn chunk<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let Some((chunk, rest)) = self.body.split_first_chunk() else {
+            return Err(self.malformed("it ends too early"));
+        };
+        self.body = rest;
+        Ok(*chunk)
     }
 
     fn u32(&mut self) -> Result<u32> {
@@ -228,63 +354,70 @@ impl<'b> Reader<'b> {
         self.chunk().map(i32::from_be_bytes)
     }
 
-    fn i16(&mut self) -> Result<i16> {
-        self.chunk().map(i16::from_be_bytes)
+    /// How many things follow.
+    fn count(&mut self) -> Result<usize> {
+        self.chunk().map(u16::from_be_bytes).map(usize::from)
     }
 
     /// Text up to its zero byte.
-    fn text(&mut self) -> Result<String> {
+    fn text(&mut self) -> Result<&'b str> {
         let Some(end) = self.body.iter().position(|byte| *byte == 0) else {
             return Err(self.malformed("a text has no end"));
         };
-        let bytes = self.body.split_to(end);
-        self.body.advance(1);
-        let text = std::str::from_utf8(&bytes);
-        text.map(str::to_owned).map_err(|_| Error::NotUtf8 {
+        let bytes = self.bytes(end)?;
+        self.bytes(1)?;
+        std::str::from_utf8(bytes).map_err(|_| Error::NotUtf8 {
             thing: "text in a message",
         })
     }
 
-    /// The name of a statement or portal; the empty one is `None`.
-    fn name(&mut self) -> Result<Option<String>> {
-        self.text()
-            .map(|name| Some(name).filter(|name| !name.is_empty()))
-    }
-
     /// What a describe or close is about.
-    fn target(&mut self) -> Result<u8> {
+    fn target(&mut self) -> Result<Target> {
         match self.chunk()? {
-            [target @ (b'S' | b'P')] => Ok(target),
+            [b'S'] => Ok(Target::Statement),
+            [b'P'] => Ok(Target::Portal),
             [_] => Err(self.malformed("neither a statement nor a portal")),
         }
     }
 
-    /// As many things as a count of two bytes says.
-    fn counted<T>(&mut self, read: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
-        let count = self.chunk().map(u16::from_be_bytes)?;
-        // Nothing is set aside for things that the message may not carry.
-        let mut things = Vec::with_capacity(usize::from(count).min(self.body.len()));
+    /// As many numbers of types as a count says.
+    fn oids(&mut self) -> Result<Vec<u32>> {
+        let count = self.count()?;
+        let (oids, _) = self.bytes(count * size_of::<u32>())?.as_chunks();
+        Ok(oids.iter().copied().map(u32::from_be_bytes).collect())
+    }
+
+    /// As many codes of formats as a count says.
+    fn codes(&mut self) -> Result<Codes<'b>> {
+        let count = self.count()?;
+        let (codes, _) = self.bytes(count * size_of::<i16>())?.as_chunks();
+        Ok(Codes(codes))
+    }
+
+    /// As many values as a count says.
+    fn cells(&mut self) -> Result<Cells<'b>> {
+        let count = self.count()?;
+        let all = self.body;
         for _ in 0..count {
-            things.push(read(self)?);
+            self.cell()?;
         }
-        Ok(things)
+        let (bytes, _) = all.split_at(all.len() - self.body.len());
+        Ok(Cells { count, bytes })
     }
 
     /// A value after its length; the length -1 is NULL.
-    fn cell(&mut self) -> Result<Option<Bytes>> {
-        let bytes = match self.i32()? {
-            -1 => return Ok(None),
+    fn cell(&mut self) -> Result<Option<&'b [u8]>> {
+        match self.i32()? {
+            -1 => Ok(None),
             length => {
-                usize::try_from(length).map_err(|_| self.malformed("a length is negative"))?
+                let length = usize::try_from(length);
+                let length = length.map_err(|_| self.malformed("a length is negative"))?;
+                self.bytes(length).map(Some)
             }
-        };
-        if self.body.len() < bytes {
-            return Err(self.malformed("it ends too early"));
         }
-        Ok(Some(self.body.split_to(bytes).freeze()))
     }
 
-    fn rest(&mut self) -> Bytes {
-        self.body.split_to(self.body.len()).freeze()
+    fn rest(&mut self) -> &'b [u8] {
+        std::mem::take(&mut self.body)
     }
 }

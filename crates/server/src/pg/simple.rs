@@ -1,5 +1,6 @@
 //! The simple protocol: a text of statements in, all their answers out, in text format.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use db::{Copy, Reply, ReplyRows};
@@ -63,7 +64,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 let reply = session.execute(&prepared, &[]).await.map_err(located)?;
                 Ok(Begun::Reply(reply))
             };
-            let begun = guarded(&mut self.channel, &cancel, work).await??;
+            let begun = guarded(&mut self.channel, &cancel, pin!(work)).await??;
             put_notices(&mut self.channel.out, self.session.take_notices());
             match begun {
                 Begun::Reply(Reply::Done { command, rows }) => {
