@@ -32,9 +32,10 @@ pub(crate) const MOVE_ROWS_MAX: usize = 16_384;
 /// How long the committer waits for work before it looks whether to stop.
 const STAND_BY: Duration = Duration::from_millis(200);
 
-/// Stack of the thread that runs errands: planning a statement was measured to need more than the usual
-/// 2 MiB when it is not optimised.
-const ERRANDS_STACK_BYTES: usize = 8 << 20;
+/// Stack of each thread. Planning a statement was measured to need more than the usual 2 MiB when it is
+/// not optimised, and walking one, as the recorder does, maps a stack of its own where fewer than 16 MiB
+/// are left. Only what was used takes memory.
+const STACK_BYTES: usize = 48 << 20;
 
 /// Work that goes on while the database is open. Dropping it stops the work and waits for its end.
 #[derive(Debug)]
@@ -109,15 +110,11 @@ impl Background {
         let (recorded, seen) = (work.clone(), Arc::clone(&stop));
         let recording = thread("recording", move || record(&recorded, &seen));
         let (errands, seen) = (Arc::clone(&work.errands), Arc::clone(&stop));
-        let advising = std::thread::Builder::new()
-            .name("advising".to_owned())
-            .stack_size(ERRANDS_STACK_BYTES)
-            .spawn(move || {
-                while !seen.asked() {
-                    errands.run_one(STAND_BY);
-                }
-            })
-            .expect("the operating system can start one more thread");
+        let advising = thread("advising", move || {
+            while !seen.asked() {
+                errands.run_one(STAND_BY);
+            }
+        });
         let errands = Arc::clone(&work.errands);
         let (work, seen) = (work.clone(), Arc::clone(&stop));
         let balancing = thread("balancing", move || keep_even(&work, &seen));
@@ -132,6 +129,7 @@ impl Background {
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::Builder::new()
         .name(name.to_owned())
+        .stack_size(STACK_BYTES)
         .spawn(work)
         .expect("the operating system can start one more thread")
 }
