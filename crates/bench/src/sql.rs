@@ -10,6 +10,8 @@
 //!             └ before each turn: wait until neither server works in the background
 //! ```
 //!
+//! Lines with `_simple` send statements as text with the values written in it, the others prepare them.
+//!
 //! Both are durable: a commit that was acknowledged is on the disk. Both start with an empty
 //! directory on the same disk and are given the same rows. Ours is serializable and PostgreSQL runs
 //! as most people run it, at read committed; transactions that are told to try again do so within

@@ -14,6 +14,7 @@ use crate::errands::Errands;
 use crate::latency::Latencies;
 use crate::policy::Policies;
 use crate::record::{Ground, Recorder};
+use crate::shapes::Shapes;
 use crate::told::Told;
 use crate::{Result, Snapshot, Transaction, verify};
 
@@ -79,6 +80,7 @@ pub struct Database {
     executor: Arc<Executor>,
     pub(crate) policy: Arc<Policies>,
     pub(crate) latencies: Latencies,
+    pub(crate) shapes: Shapes,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) advices: Arc<Advices>,
     /// Work for the background, if there is one.
@@ -184,6 +186,7 @@ impl Database {
             executor,
             policy,
             latencies,
+            shapes: Shapes::default(),
             recorder,
             advices,
             scratch,

@@ -60,6 +60,7 @@ mod range;
 mod reads;
 mod record;
 mod session;
+mod shapes;
 mod sqlstate;
 mod told;
 mod transaction;
@@ -78,7 +79,7 @@ pub use range::Range;
 pub use reads::{Row, Rows, Snapshot};
 pub use record::Request;
 pub use session::{
-    Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Reply, ReplyRows, Session,
+    Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Recalled, Reply, ReplyRows, Session,
     TransactionState,
 };
 pub use sql::collection;

@@ -29,6 +29,7 @@ mod instant;
 mod notices;
 mod open;
 mod overlooked;
+mod recall;
 mod record;
 mod reply;
 mod set;
@@ -62,6 +63,7 @@ use crate::{Database, Error, Result, advice, findings, verify};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 pub use notices::Notice;
+pub use recall::Recalled;
 pub use reply::{Reply, ReplyRows};
 
 /// Where a session stands between statements.
@@ -243,7 +245,7 @@ impl Session {
         match outcome {
             Ok(Reply::Rows(rows)) => Ok(Reply::Rows(rows.timed(limit, timer))),
             Ok(done) => Ok(done),
-            Err(error) => Err(self.failed(error).of(prepared.statement().span)),
+            Err(error) => Err(self.failed(error).of(prepared.span())),
         }
     }
 

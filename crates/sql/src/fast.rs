@@ -428,8 +428,13 @@ fn limits(
         let Some(expr) = expr else {
             return Ok(Some(None));
         };
-        let scalar = scope.assign(expr, Type::Int64)?;
-        Ok(scalar.filter(Scalar::is_fixed).map(Some))
+        let scalar = scope.compile(expr, Some(Type::Int64))?;
+        // What is no number is refused there.
+        let number = |scalar: &Scalar| scalar.kind().is_none_or(Type::is_numeric);
+        let scalar = scalar.filter(|scalar| scalar.is_fixed() && number(scalar));
+        scalar
+            .map(|scalar| scalar.cast_to(Type::Int64).map(Some))
+            .transpose()
     };
     let limit = count(limit.as_ref())?;
     let offset = count(offset.as_ref().map(|offset| &offset.value))?;

@@ -25,7 +25,7 @@ use keys::Value;
 
 use crate::query::PlannedQuery;
 
-pub(crate) use change::ChangePlan;
+pub(crate) use change::{ChangePlan, written_text};
 pub(crate) use insert::InsertPlan;
 pub use patch::{RowPatching, ensure_row, raise_row};
 pub use rows::{delete_row, find_row, insert_row, replace_row};

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use keys::{Declared, Type, Value};
-use syntax::{Kind, Statement, ast};
+use syntax::{Kind, Span, Statement, ast};
 use txn::Reader;
 
 pub(crate) use blanks::without_in as without_blanks;
@@ -42,6 +42,8 @@ pub struct Prepared {
     silent: bool,
     /// Where its runs are counted.
     tally: Option<Arc<Tally>>,
+    /// Where it stands, if not in the text that it was prepared from.
+    span: Option<Span>,
 }
 
 #[derive(Debug)]
@@ -128,6 +130,7 @@ impl Prepared {
             inner: Arc::new(Inner::plain(statement, columns)),
             silent: false,
             tally: None,
+            span: None,
         }
     }
 
@@ -143,6 +146,7 @@ impl Prepared {
             inner: Arc::new(inner),
             silent: false,
             tally: None,
+            span: None,
         }
     }
 
@@ -174,6 +178,7 @@ impl Prepared {
             inner: Arc::new(inner),
             silent: self.silent,
             tally: self.tally,
+            span: self.span,
         })
     }
 
@@ -192,6 +197,18 @@ impl Prepared {
     /// What it was prepared from.
     pub fn statement(&self) -> &Statement {
         &self.inner.statement
+    }
+
+    /// The same statement in another text.
+    #[must_use]
+    pub fn spanning(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// Where it stands in its text.
+    pub fn span(&self) -> Span {
+        self.span.unwrap_or(self.inner.statement.span)
     }
 
     /// The types of `$1`, `$2`, ….
@@ -331,6 +348,7 @@ impl Executor {
             }),
             silent: false,
             tally: None,
+            span: None,
         })
     }
 

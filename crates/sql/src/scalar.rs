@@ -23,7 +23,7 @@ use std::sync::Arc;
 use keys::{Declared, Type, Value};
 use syntax::ast::BinaryOperator;
 
-pub(crate) use compile::{Scope, conjuncts};
+pub(crate) use compile::{Scope, conjuncts, written_as};
 pub(crate) use function::{Function, NOW};
 pub(crate) use listed::{compares, spelled_out};
 

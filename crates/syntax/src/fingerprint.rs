@@ -6,13 +6,14 @@
 //!   UPSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')          UPSERT INTO t (a, b) VALUES (?, …)
 //! ```
 //!
-//! Of several values in a list and of several rows that look the same only the first is kept, so that
+//! A minus before a number is part of it where it cannot subtract. Of several values in a list and of several rows that look the same only the first is kept, so that
 //! batches of different sizes count as one statement. The words that shape a statement are written in capitals; names are left
 //! as they are, since two that differ in case may be two tables. A text that cannot be cut into
 //! tokens is folded as it stands.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::outline::BEFORE_SIGN;
 use crate::span::Span;
 use crate::tokens;
 
@@ -120,6 +121,9 @@ fn words(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
             Token::SemiColon => continue,
             other if is_literal(other) => {
                 literal_end = Some(span.end);
+                if ends_with_sign(&words) {
+                    words.pop();
+                }
                 "?".to_owned()
             }
             _ => span.slice(text).to_owned(),
@@ -127,6 +131,15 @@ fn words(text: &str, tokens: &[TokenWithSpan]) -> Vec<String> {
         words.push(word);
     }
     words
+}
+
+/// Whether the last word is a minus that belongs to the number behind it, and subtracts from nothing.
+fn ends_with_sign(words: &[String]) -> bool {
+    let [.., before, minus] = words else {
+        return false;
+    };
+    let last = before.bytes().last();
+    minus == "-" && last.is_some_and(|last| BEFORE_SIGN.contains(&last))
 }
 
 fn shaping_word(word: &str) -> Option<&'static str> {

@@ -14,6 +14,8 @@
 //!   Statement { span: 0..31, kind: Insert { mode: Upsert, table: t @ 12..13, … } }
 //! ```
 //!
+//! Texts that differ in their literals only need not be read again: [`outline()`] tells what they share.
+//!
 //! [`schema`] is a second, loose grammar over the same tokens, for schemas of other databases.
 //!
 //! Read [`quotes`] for the rule on double quotes and [`rewrite`] for what YQL's forms become in the
@@ -44,6 +46,7 @@ mod groups;
 pub mod literal;
 mod locks;
 mod long_strings;
+mod outline;
 mod parse;
 pub mod quotes;
 mod reader;
@@ -57,6 +60,7 @@ pub mod tokens;
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
 pub use literal::{cast_declared, cast_type, literal, literal_text};
+pub use outline::{Literal, OUTLINED_BYTES_MAX, Outline, outline};
 pub use parse::{deep, parse, parse_each};
 pub use rewrite::CURRENT_OF;
 pub use span::{Position, Span};

@@ -18,7 +18,7 @@ use db::{Database, Prepared, Session, Value};
 
 use crate::measure::{Report, alternate};
 use crate::options::Options;
-use crate::sql::client::{self, Load};
+use crate::sql::client::{self, Load, Mode};
 use crate::sql::server::Server;
 use crate::{Error, Result};
 
@@ -109,6 +109,7 @@ fn bucket_merge(report: &mut Report, options: &Options, scale: Scale) -> Result<
             script: &["-f", &script],
             variables: &[],
             clients: CLIENTS,
+            mode: Mode::Prepared,
             seconds: scale.seconds,
             isolation: None,
         };

@@ -28,6 +28,24 @@ pub(crate) struct Run {
     pub(crate) retried: f64,
 }
 
+/// How statements are sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode {
+    /// Prepared once, with parameters.
+    Prepared,
+    /// As text with values written in it, as clients do that do not prepare.
+    Simple,
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Prepared => "prepared",
+            Self::Simple => "simple",
+        }
+    }
+}
+
 /// What pgbench is to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load<'a> {
@@ -36,6 +54,7 @@ pub(crate) struct Load<'a> {
     /// Variables of the script.
     pub(crate) variables: &'a [(&'a str, i64)],
     pub(crate) clients: u32,
+    pub(crate) mode: Mode,
     pub(crate) seconds: u32,
     /// The isolation level, if it is not the server's own choice.
     pub(crate) isolation: Option<&'a str>,
@@ -44,7 +63,7 @@ pub(crate) struct Load<'a> {
 /// Puts a load on a server, and looks at its memory half-way.
 pub(crate) fn pgbench(server: &mut Server, load: Load<'_>) -> Result<Run> {
     let mut command = connected("pgbench", server);
-    command.args(["-n", "-M", "prepared", TRIES, THREADS]);
+    command.args(["-n", "-M", load.mode.name(), TRIES, THREADS]);
     command.args(load.script);
     command.args(["-c", &load.clients.to_string()]);
     command.args(["-T", &load.seconds.to_string()]);

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::client::Mode;
 use super::turns::{self, Scripts};
 use super::{Arena, client, tables};
 use crate::measure::Report;
@@ -99,6 +100,14 @@ fn points(report: &mut Report, arena: &mut Arena<'_>) -> Result<()> {
             contest.tell_cpu(report, "cpu_select_point", Some(CPU_SELECT_POINT_FLOOR));
         }
     }
+    let path = script(arena, "select_point", SELECT_POINT)?;
+    let both: &[&str] = &["-f", &path];
+    let scripts = Scripts {
+        mode: Mode::Simple,
+        ..same(both, 8)
+    };
+    let contest = turns::pgbench(arena, scripts)?;
+    contest.tell(report, "select_point_8_simple", None);
     Ok(())
 }
 
@@ -117,6 +126,7 @@ fn upsert_hash_key(report: &mut Report, arena: &mut Arena<'_>) -> Result<()> {
         ours: &["-f", &ours],
         theirs: &["-f", &theirs],
         clients: 32,
+        mode: Mode::Prepared,
         isolation: None,
     };
     let contest = turns::pgbench(arena, scripts)?;
@@ -153,17 +163,23 @@ fn tpcb(report: &mut Report, arena: &mut Arena<'_>) -> Result<()> {
         client::pgbench_tables(server, arena.scale.tpcb_scale)?;
     }
     turns::settle(arena);
+    let (plain, serializable) = (None, Some("serializable"));
     let rows = [
-        ("tpcb_8", None, Some(TPCB_FLOOR)),
-        ("tpcb_8_both_serializable", Some("serializable"), None),
+        ("tpcb_8", Mode::Prepared, plain, Some(TPCB_FLOOR)),
+        ("tpcb_8_simple", Mode::Simple, plain, None),
+        (
+            "tpcb_8_both_serializable",
+            Mode::Prepared,
+            serializable,
+            None,
+        ),
     ];
-    for (name, isolation, floor) in rows {
+    for (name, mode, isolation, floor) in rows {
         eprintln!(" {name}");
         let scripts = Scripts {
-            ours: &["-b", "tpcb-like"],
-            theirs: &["-b", "tpcb-like"],
-            clients: 8,
+            mode,
             isolation,
+            ..same(&["-b", "tpcb-like"], 8)
         };
         let contest = turns::pgbench(arena, scripts)?;
         contest.tell(report, name, floor);
@@ -198,14 +214,18 @@ fn same_script(
     clients: u32,
 ) -> Result<turns::Contest> {
     let path = script(arena, name, text)?;
-    let both: &[&str] = &["-f", &path];
-    let scripts = Scripts {
-        ours: both,
-        theirs: both,
+    turns::pgbench(arena, same(&["-f", &path], clients))
+}
+
+/// The same for both, prepared.
+fn same<'s>(script: &'s [&'s str], clients: u32) -> Scripts<'s> {
+    Scripts {
+        ours: script,
+        theirs: script,
         clients,
+        mode: Mode::Prepared,
         isolation: None,
-    };
-    turns::pgbench(arena, scripts)
+    }
 }
 
 /// Writes a script where pgbench finds it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Arena;
-use super::client::{self, Load};
+use super::client::{self, Load, Mode};
 use super::server::Server;
 use crate::Result;
 use crate::measure::{Report, Sample, Stopwatch, grouped, settle_by};
@@ -85,6 +85,7 @@ pub(crate) struct Scripts<'a> {
     pub(crate) ours: &'a [&'a str],
     pub(crate) theirs: &'a [&'a str],
     pub(crate) clients: u32,
+    pub(crate) mode: Mode,
     /// The isolation level that PostgreSQL is asked for.
     pub(crate) isolation: Option<&'a str>,
 }
@@ -99,6 +100,7 @@ pub(crate) fn pgbench(arena: &mut Arena<'_>, scripts: Scripts<'_>) -> Result<Con
             script: if ours { scripts.ours } else { scripts.theirs },
             variables: &[("rows", rows), ("round", round.into()), ("n", 0)],
             clients: scripts.clients,
+            mode: scripts.mode,
             seconds,
             isolation: scripts.isolation.filter(|_| !ours),
         };

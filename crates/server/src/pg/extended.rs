@@ -24,6 +24,7 @@ use pgwire::messages::extendedquery::{
 };
 use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
 use tokio::task::yield_now;
 
 use super::backend::{
@@ -118,17 +119,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 remedy: CLOSE_STATEMENTS,
             });
         }
-        let located = |error| Error::in_text(error, text);
-        let mut parsed = self.session.parse(text).map_err(located)?;
-        let prepared = match (parsed.pop(), parsed.len()) {
-            (None, _) => None,
-            (Some(statement), 0) => {
-                let hints: Vec<_> = oids.iter().map(|oid| types::stated(*oid)).collect();
-                let work = pin!(self.session.prepare(statement, &hints));
-                let prepared = guarded(&mut self.channel, &self.cancel, work).await?;
-                Some(prepared.map_err(located)?)
-            }
-            (Some(_), others) => return Err(Error::SeveralStatements(others + 1)),
+        let hints: Vec<_> = oids.iter().map(|oid| types::stated(*oid)).collect();
+        let prepared = match self.session.recall_prepared(text, &hints) {
+            None => self.read(text, &hints).await?,
+            recalled => recalled,
         };
         let oids = travelling(prepared.as_ref(), oids);
         let statement = Statement {
@@ -141,6 +135,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         put_notices(&mut self.channel.out, self.session.take_notices());
         put(&mut self.channel.out, &ParseComplete::new());
         Ok(())
+    }
+
+    /// Makes the only statement of a text ready, if there is one.
+    async fn read(&mut self, text: &str, hints: &[Option<keys::Type>]) -> Result<Option<Prepared>> {
+        let located = |error| Error::in_text(error, text);
+        let mut parsed = self.session.parse(text).map_err(located)?;
+        let statement = match (parsed.pop(), parsed.len()) {
+            (None, _) => return Ok(None),
+            (Some(statement), 0) => statement,
+            (Some(_), others) => return Err(Error::SeveralStatements(others + 1)),
+        };
+        let prepared = {
+            let work = pin!(self.session.prepare(statement, hints));
+            guarded(&mut self.channel, &self.cancel, work).await?
+        };
+        let prepared = prepared.map_err(located)?;
+        self.session.remember_prepared(text, hints, &prepared);
+        Ok(Some(prepared))
     }
 
     pub(super) fn bind(&mut self, bind: Bind<'_>) -> Result<()> {
@@ -245,32 +257,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         // Zero, and anything below, is no limit.
         let limit = u64::try_from(rows_max).ok().filter(|rows| *rows > 0);
         let limit = limit.unwrap_or(u64::MAX);
-        let mut sent = 0;
-        while sent < limit {
-            if let Some(more) = cursor.send(limit - sent, &portal.formats, &mut self.channel) {
-                let (rows, ended) = more?;
-                sent += rows;
-                if ended {
-                    put_done(&mut self.channel.out, "SELECT", Some(sent));
-                    return Ok(());
-                }
-                self.channel.relieve().await?;
-                // Others have their turn between batches, and a cancel request is heard.
-                guarded(&mut self.channel, &self.cancel, yield_now()).await?;
-                continue;
-            }
-            match cursor.next(&mut self.channel, &self.cancel).await? {
-                Some(row) => put_row(&mut self.channel.out, &row, &portal.formats)?,
-                None => {
-                    let command = cursor.rows.command();
-                    put_done(&mut self.channel.out, command, counted(command, sent));
-                    return Ok(());
-                }
-            }
-            sent += 1;
-            self.channel.relieve().await?;
+        let sending = cursor.send_up_to(limit, &portal.formats, &mut self.channel, &self.cancel);
+        let (sent, ended) = sending.await?;
+        if ended {
+            let command = cursor.rows.command();
+            put_done(&mut self.channel.out, command, counted(command, sent));
+        } else {
+            put(&mut self.channel.out, &PortalSuspended::new());
         }
-        put(&mut self.channel.out, &PortalSuspended::new());
         Ok(())
     }
 
@@ -392,9 +386,43 @@ impl Statement {
 }
 
 impl Cursor {
-    fn new(rows: ReplyRows) -> Self {
+    pub(super) fn new(rows: ReplyRows) -> Self {
         let ready = Vec::new().into_iter();
         Self { rows, ready }
+    }
+
+    /// Sends up to `limit` rows, and tells how many and whether there are no more.
+    pub(super) async fn send_up_to<S>(
+        &mut self,
+        limit: u64,
+        formats: &Formats,
+        channel: &mut Channel<S>,
+        cancel: &Notify,
+    ) -> Result<(u64, bool)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let mut sent = 0;
+        while sent < limit {
+            if let Some(more) = self.send(limit - sent, formats, channel) {
+                let (rows, ended) = more?;
+                sent += rows;
+                if ended {
+                    return Ok((sent, true));
+                }
+                channel.relieve().await?;
+                // Others have their turn between batches, and a cancel request is heard.
+                guarded(channel, cancel, yield_now()).await?;
+                continue;
+            }
+            match self.next(channel, cancel).await? {
+                Some(row) => put_row(&mut channel.out, &row, formats)?,
+                None => return Ok((sent, true)),
+            }
+            sent += 1;
+            channel.relieve().await?;
+        }
+        Ok((sent, false))
     }
 
     /// Sends a batch of up to `most` rows that come straight from storage, and tells how many and
@@ -421,7 +449,7 @@ impl Cursor {
     pub(super) async fn next<S>(
         &mut self,
         channel: &mut Channel<S>,
-        cancel: &tokio::sync::Notify,
+        cancel: &Notify,
     ) -> Result<Option<Row>>
     where
         S: AsyncRead + AsyncWrite + Unpin,

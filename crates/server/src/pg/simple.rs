@@ -3,12 +3,13 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use db::{Copy, Reply, ReplyRows};
+use db::{Copy, Recalled, Reply, ReplyRows};
 use pgwire::messages::response::EmptyQueryResponse;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::backend::{Formats, put, put_columns, put_done, put_notices, put_row};
+use super::backend::{Formats, put, put_columns, put_done, put_notices};
 use super::connection::{Connection, guarded};
+use super::extended::Cursor;
 use super::types::Format;
 use crate::{Error, Result};
 
@@ -31,6 +32,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn run_all(&mut self, text: &str) -> Result<()> {
         self.statements.remove("");
         self.portals.remove("");
+        if let Some(recalled) = self.session.recall(text) {
+            return self.run_recalled(text, &recalled).await;
+        }
         let statements = self
             .session
             .parse(text)
@@ -53,6 +57,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let work = async {
                 let located = |error| Error::in_text(error, text);
                 let prepared = session.prepare(statement, &[]).await.map_err(located)?;
+                if !several {
+                    session.remember(text, &prepared);
+                }
                 // Parameters with names are missed by name when the statement runs.
                 let named = !prepared.statement().declared.is_empty();
                 if !named && !prepared.parameters().is_empty() && prepared.explained().is_none() {
@@ -67,15 +74,39 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             let begun = guarded(&mut self.channel, &cancel, pin!(work)).await??;
             put_notices(&mut self.channel.out, self.session.take_notices());
             match begun {
-                Begun::Reply(Reply::Done { command, rows }) => {
-                    put_done(&mut self.channel.out, command, rows);
-                    self.forget_after(command);
-                }
-                Begun::Reply(Reply::Rows(rows)) => self.simple_rows(rows).await?,
+                Begun::Reply(reply) => self.simple_reply(reply).await?,
                 Begun::Copy(copy) => self.copy(copy).await?,
             }
         }
         Ok(())
+    }
+
+    /// Runs a text that was not read.
+    async fn run_recalled(&mut self, text: &str, recalled: &Recalled) -> Result<()> {
+        let Recalled { prepared, values } = recalled;
+        let located = |error| Error::in_text(error, text);
+        if let Some(rows) = self.session.read_at_once(prepared, values) {
+            let rows = rows.map_err(located)?;
+            return self.simple_reply(Reply::Rows(rows)).await;
+        }
+        let reply = {
+            let work = pin!(self.session.execute(prepared, values));
+            guarded(&mut self.channel, &self.cancel, work).await?
+        };
+        let reply = reply.map_err(located)?;
+        put_notices(&mut self.channel.out, self.session.take_notices());
+        self.simple_reply(reply).await
+    }
+
+    async fn simple_reply(&mut self, reply: Reply) -> Result<()> {
+        match reply {
+            Reply::Done { command, rows } => {
+                put_done(&mut self.channel.out, command, rows);
+                self.forget_after(command);
+                Ok(())
+            }
+            Reply::Rows(rows) => self.simple_rows(rows).await,
+        }
     }
 
     /// Forgets prepared statements after a command that says so.
@@ -91,22 +122,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    async fn simple_rows(&mut self, mut rows: ReplyRows) -> Result<()> {
+    async fn simple_rows(&mut self, rows: ReplyRows) -> Result<()> {
         let formats = Formats::All(Format::Text).for_columns(rows.columns());
         put_columns(&mut self.channel.out, rows.columns(), &formats);
-        let mut sent = 0;
-        while let Some(batch) = guarded(&mut self.channel, &self.cancel, rows.next()).await? {
-            for row in batch? {
-                put_row(&mut self.channel.out, &row, &formats)?;
-                sent += 1;
-                self.channel.relieve().await?;
-            }
-        }
-        put_done(
-            &mut self.channel.out,
-            rows.command(),
-            counted(rows.command(), sent),
-        );
+        let mut cursor = Cursor::new(rows);
+        let sending = cursor.send_up_to(u64::MAX, &formats, &mut self.channel, &self.cancel);
+        let (sent, _) = sending.await?;
+        let command = cursor.rows.command();
+        put_done(&mut self.channel.out, command, counted(command, sent));
         Ok(())
     }
 }

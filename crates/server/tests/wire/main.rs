@@ -20,6 +20,7 @@ mod locks;
 mod pipeline;
 mod process;
 mod psql;
+mod recalled;
 mod record;
 mod settings;
 mod shell;

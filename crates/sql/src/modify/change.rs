@@ -327,15 +327,24 @@ pub(super) fn new_value(
     if is_default(expr) {
         return default_scalar(column).map(Some);
     }
-    // A zone in a text says nothing about a time without one.
     if let (Declared::Timestamp(_), Some((None, text))) =
         (column.declared, syntax::literal_text(expr))
         && text.contains(':')
     {
-        let value = Value::from(column.declared.cut(&text));
-        return Ok(Some(Scalar::Value(cast(value, column.kind)?)));
+        let value = written_text(&text, column.kind, column.declared)?;
+        return Ok(Some(Scalar::Value(value)));
     }
     scope.assign(expr, column.kind)
+}
+
+/// A text that is assigned to a column as it is written.
+pub(crate) fn written_text(text: &str, kind: Type, declared: Declared) -> Result<Value> {
+    let text = match declared {
+        // A zone in a text says nothing about a time without one.
+        Declared::Timestamp(_) if text.contains(':') => declared.cut(text),
+        _ => text,
+    };
+    cast(Value::from(text), kind)
 }
 
 /// An error if the column is assigned already.

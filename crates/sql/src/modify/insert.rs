@@ -126,6 +126,12 @@ impl InsertPlan {
         }
     }
 
+    /// Whether DataFusion works out what becomes of rows that exist.
+    pub(crate) fn is_computed(&self) -> bool {
+        let conflict = self.conflict.as_ref();
+        conflict.is_some_and(Conflict::is_computed)
+    }
+
     pub(crate) fn columns(&self) -> Option<Arc<[ResultColumn]>> {
         let returning = self.returning.as_ref();
         returning.map(|returning| Arc::clone(&returning.columns))

@@ -16,13 +16,13 @@
 
 use std::ops::ControlFlow;
 
-use keys::Type;
+use keys::{Type, Value};
 use syntax::ast::{self, VisitMut, VisitorMut};
 
 use super::titles::title;
 use super::{formats, patterns};
 use crate::names::tree_name;
-use crate::{Error, Fault, Result};
+use crate::{Error, Fault, Result, cast, number};
 
 /// The query in words that DataFusion understands.
 pub(crate) fn understood(query: &ast::Query) -> Result<ast::Query> {
@@ -54,6 +54,7 @@ impl VisitorMut for Phrases {
 
     fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<Error> {
         fetch_to_limit(query);
+        limit_to_number(query);
         name_columns(query.body.as_mut());
         ControlFlow::Continue(())
     }
@@ -216,6 +217,27 @@ fn fetch_to_limit(query: &mut ast::Query) {
         Some(_) => return,
     }
     query.fetch = None;
+}
+
+/// `LIMIT '7'` is seven and `LIMIT 6.5` too, as in PostgreSQL.
+fn limit_to_number(query: &mut ast::Query) {
+    let Some(ast::LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause else {
+        return;
+    };
+    let offset = offset.as_mut().map(|offset| &mut offset.value);
+    for expr in limit.iter_mut().chain(offset) {
+        let Some((None, text)) = syntax::literal_text(expr) else {
+            continue;
+        };
+        let number = match text.contains(['.', 'e', 'E']) {
+            true => number::written(&text),
+            false => Ok(Value::from(text)),
+        };
+        // What is no number, and one below zero, is refused by who plans it.
+        if let Ok(Value::Int64(rows @ 0..)) = number.and_then(|number| cast(number, Type::Int64)) {
+            *expr = ast::Expr::Value(ast::Value::Number(rows.to_string(), false).into());
+        }
+    }
 }
 
 fn name_series(alias: &mut Option<ast::TableAlias>) {

@@ -427,6 +427,11 @@ fn numeric(digits: &str, wanted: Option<Type>) -> Result<Value> {
     number::written(digits)
 }
 
+/// A number that is assigned to a column of type `kind` as it is written.
+pub(crate) fn written_as(digits: &str, kind: Type) -> Result<Value> {
+    crate::cast(numeric(digits, Some(kind))?, kind)
+}
+
 /// The parts of a filter that must all hold.
 pub(crate) fn conjuncts(filter: &ast::Expr) -> Vec<&ast::Expr> {
     match filter {

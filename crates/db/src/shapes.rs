@@ -1,0 +1,96 @@
+//! Statements that were made ready for a text like the next one, for all sessions.
+//!
+//! ```text
+//!   text ─► shape ─► not known     the text is read as any; its shape is noted, once
+//!                    once          the shape is made ready, and serves this text
+//!                    shared        it serves this text
+//!                    apart         the text is read as any, each time: its literals are more than values
+//! ```
+//!
+//! A shape that is met once costs a note and nothing more, because many a text is never sent again. What
+//! is known holds for the tables as they were, and is forgotten when any of them changes.
+
+use std::fmt;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use sql::Shape;
+
+/// What all shapes together may take, as far as that is told by their lengths.
+const BYTES_MAX: u64 = 32 << 20;
+
+/// What a shape that is made ready takes: trees and plans for each byte of text, and something beside.
+const READY_BYTES_PER_BYTE: u64 = 48;
+const READY_BYTES_MIN: u64 = 4 << 10;
+
+/// What a note takes beside its text.
+const NOTE_BYTES: u64 = 128;
+
+/// How many shapes are expected.
+const SHAPES: usize = 1_000;
+
+/// What is known of a shape.
+#[derive(Clone, Debug)]
+pub(crate) enum Known {
+    /// It was met, and may serve others.
+    Once,
+    /// It is ready.
+    Shared(Shape),
+    /// Texts of this shape are not one statement with other values.
+    Apart,
+}
+
+/// What is known, and for which tables.
+#[derive(Clone)]
+struct Entry {
+    known: Known,
+    generation: u64,
+}
+
+/// Shapes of texts, the ones used longest ago forgotten first.
+pub(crate) struct Shapes {
+    entries: Cache<Box<str>, Entry, Weight>,
+}
+
+impl Shapes {
+    /// What is known of a shape while the tables are of this generation.
+    pub(crate) fn get(&self, shape: &str, generation: u64) -> Option<Known> {
+        let entry = self.entries.get(shape)?;
+        (entry.generation == generation).then_some(entry.known)
+    }
+
+    /// Remembers something of a shape.
+    pub(crate) fn set(&self, shape: &str, generation: u64, known: Known) {
+        let entry = Entry { known, generation };
+        self.entries.insert(shape.into(), entry);
+    }
+}
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            entries: Cache::with_weighter(SHAPES, BYTES_MAX, Weight),
+        }
+    }
+}
+
+impl fmt::Debug for Shapes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.entries.len();
+        f.debug_struct("Shapes").field("known", &known).finish()
+    }
+}
+
+/// How much an entry counts.
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Box<str>, Entry> for Weight {
+    fn weight(&self, shape: &Box<str>, entry: &Entry) -> u64 {
+        let bytes = u64::try_from(shape.len()).unwrap_or(u64::MAX);
+        match entry.known {
+            Known::Shared(_) => READY_BYTES_MIN + bytes * READY_BYTES_PER_BYTE,
+            Known::Once | Known::Apart => NOTE_BYTES + bytes,
+        }
+    }
+}
