@@ -176,7 +176,8 @@ impl Session {
             database: &self.database_name,
             settings: &|name| self.settings.get(name).map(str::to_owned),
         };
-        if let Some(name) = sql::personalise(&mut statement, personal) {
+        let personalised = sql::personalise(&mut statement, personal);
+        if let Some(name) = personalised.unknown {
             let unknown = self.settings.unknown(&name).into();
             return Err(self.failed(unknown));
         }
@@ -222,6 +223,7 @@ impl Session {
         };
         let prepared = Box::pin(self.executor.prepare_resolved(statement, reader, hints)).await;
         let prepared = prepared.map_err(|error| self.failed(error.into()))?;
+        let prepared = prepared.owned(personalised.own);
         Ok(match discard {
             true => prepared.without_rows(),
             false => prepared,

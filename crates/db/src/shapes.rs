@@ -4,22 +4,28 @@
 //!   text ─► shape ─► not known     the text is read as any; its shape is noted, once
 //!                    once          the shape is made ready, and serves this text
 //!                    shared        it serves this text
-//!                    apart         the text is read as any, each time: its literals are more than values
+//!                    apart         its literals are more than values
+//!     │
+//!     └─► itself ──► not known     it is read, and noted
+//!                    once          it is read, and what came of it is kept
+//!                    ready         it is that
 //! ```
 //!
-//! A shape that is met once costs a note and nothing more, because many a text is never sent again. What
-//! is known holds for the tables as they were, and is forgotten when any of them changes.
+//! What a planner plans is kept by the text itself, with the literals in it, and so are statements that
+//! come with parameters. What is met once costs a note
+//! and nothing more, because many a text is never sent again. What is known holds for the tables as they
+//! were, and is forgotten when any of them changes.
 
 use std::fmt;
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use sql::Shape;
+use sql::{Prepared, Shape};
 
-/// What all shapes together may take, as far as that is told by their lengths.
+/// What all of them together may take, as far as that is told by their lengths.
 const BYTES_MAX: u64 = 32 << 20;
 
-/// What a shape that is made ready takes: trees and plans for each byte of text, and something beside.
+/// What a statement that is ready takes: trees and plans for each byte of text, and something beside.
 const READY_BYTES_PER_BYTE: u64 = 48;
 const READY_BYTES_MIN: u64 = 4 << 10;
 
@@ -29,14 +35,19 @@ const NOTE_BYTES: u64 = 128;
 /// How many shapes are expected.
 const SHAPES: usize = 1_000;
 
-/// What is known of a shape.
+/// What a statement that a planner plans takes at least: its plan, optimised.
+const PLANNED_BYTES_MIN: u64 = 64 << 10;
+
+/// What is known of a shape or a text.
 #[derive(Clone, Debug)]
 pub(crate) enum Known {
     /// It was met, and may serve others.
     Once,
-    /// It is ready.
+    /// The shape is ready.
     Shared(Shape),
-    /// Texts of this shape are not one statement with other values.
+    /// The text is ready.
+    Ready(Prepared),
+    /// It has to be read each time.
     Apart,
 }
 
@@ -47,7 +58,7 @@ struct Entry {
     generation: u64,
 }
 
-/// Shapes of texts, the ones used longest ago forgotten first.
+/// Shapes and texts, the ones used longest ago forgotten first.
 pub(crate) struct Shapes {
     entries: Cache<Box<str>, Entry, Weight>,
 }
@@ -88,8 +99,11 @@ struct Weight;
 impl Weighter<Box<str>, Entry> for Weight {
     fn weight(&self, shape: &Box<str>, entry: &Entry) -> u64 {
         let bytes = u64::try_from(shape.len()).unwrap_or(u64::MAX);
-        match entry.known {
-            Known::Shared(_) => READY_BYTES_MIN + bytes * READY_BYTES_PER_BYTE,
+        let ready = bytes * READY_BYTES_PER_BYTE;
+        match &entry.known {
+            Known::Shared(_) => READY_BYTES_MIN + ready,
+            Known::Ready(prepared) if prepared.is_shared() => READY_BYTES_MIN + ready,
+            Known::Ready(_) => PLANNED_BYTES_MIN + ready,
             Known::Once | Known::Apart => NOTE_BYTES + bytes,
         }
     }

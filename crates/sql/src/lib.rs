@@ -67,6 +67,6 @@ pub use schema::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, Identity, Index, NAME_C
 pub use sequence::{Definition, Sequence, Standing};
 pub use shape::Shape;
 pub use statements::{Call, Reach, STATEMENTS_MAX, Statements, Tally};
-pub use system::{Outside, Personal, configured, personalise, postgres_type, sleeps};
+pub use system::{Outside, Personal, Personalised, configured, personalise, postgres_type, sleeps};
 pub use warnings::Warning;
 pub use watched::{Few, shortened};

@@ -44,6 +44,8 @@ pub struct Prepared {
     tally: Option<Arc<Tally>>,
     /// Where it stands, if not in the text that it was prepared from.
     span: Option<Span>,
+    /// Whether it holds what is true for one client only.
+    own: bool,
 }
 
 #[derive(Debug)]
@@ -131,6 +133,7 @@ impl Prepared {
             silent: false,
             tally: None,
             span: None,
+            own: false,
         }
     }
 
@@ -147,6 +150,7 @@ impl Prepared {
             silent: false,
             tally: None,
             span: None,
+            own: false,
         }
     }
 
@@ -179,6 +183,7 @@ impl Prepared {
             silent: self.silent,
             tally: self.tally,
             span: self.span,
+            own: self.own,
         })
     }
 
@@ -197,6 +202,23 @@ impl Prepared {
     /// What it was prepared from.
     pub fn statement(&self) -> &Statement {
         &self.inner.statement
+    }
+
+    /// The same statement, which holds what is true for one client only or does not.
+    #[must_use]
+    pub fn owned(mut self, own: bool) -> Self {
+        self.own = own;
+        self
+    }
+
+    /// Whether it holds what is true for one client only.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.own
+    }
+
+    /// Whether its rows are for nobody.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent
     }
 
     /// The same statement in another text.
@@ -257,6 +279,15 @@ impl Prepared {
     /// Whether it was made for the tables of this generation.
     pub(crate) fn is_of(&self, generation: u64) -> bool {
         self.inner.generation == generation
+    }
+
+    /// Whether it can be run as it is while the tables are of this generation.
+    pub fn serves(&self, generation: u64) -> bool {
+        let tables = matches!(
+            self.inner.statement.kind,
+            Kind::Query(_) | Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Explain(_)
+        );
+        !tables || self.is_of(generation)
     }
 
     /// What EXPLAIN is to explain, if that is what it is.
@@ -349,6 +380,7 @@ impl Executor {
             silent: false,
             tally: None,
             span: None,
+            own: false,
         })
     }
 
@@ -466,11 +498,7 @@ impl Executor {
     /// The same statement for the tables as they are now; `None` if it is for those already.
     pub async fn refreshed(&self, prepared: &Prepared, reader: Reader) -> Result<Option<Prepared>> {
         let inner = &prepared.inner;
-        let tables = matches!(
-            inner.statement.kind,
-            Kind::Query(_) | Kind::Insert(_) | Kind::Update(_) | Kind::Delete(_) | Kind::Explain(_)
-        );
-        if !tables || prepared.is_of(self.catalog().generation()) {
+        if prepared.serves(self.catalog().generation()) {
             return Ok(None);
         }
         let statement = Arc::clone(&inner.statement);

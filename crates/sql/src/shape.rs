@@ -23,6 +23,7 @@ use syntax::{Kind, Literal, ast};
 
 use crate::modify::written_text;
 use crate::prepare::Plan;
+use crate::query::PlannedQuery;
 use crate::scalar::written_as;
 use crate::{Prepared, cast};
 
@@ -35,7 +36,16 @@ pub struct Shape {
 }
 
 impl Prepared {
-    /// Whether texts that differ in their literals only may share it, and it is nobody's own.
+    /// Whether who sends the same text again, whoever it is, may have it as it is: it reads and writes
+    /// tables, and what is worth keeping of it serves every run.
+    pub fn is_kept(&self) -> bool {
+        let planned = matches!(self.plan(), Plan::Plain | Plan::Insert(_) | Plan::Change(_));
+        let kept = planned && self.query().is_some_and(PlannedQuery::is_kept);
+        let whole = !self.is_silent() && self.statement().declared.is_empty();
+        (kept && whole && !self.is_owned()) || self.is_shared()
+    }
+
+    /// Whether texts that differ in their literals only may share it.
     pub fn is_shared(&self) -> bool {
         let ours = match self.plan() {
             Plan::Read(_) => true,
@@ -47,7 +57,8 @@ impl Prepared {
             ),
             _ => false,
         };
-        ours && self.lists().is_empty() && self.statement().declared.is_empty()
+        let whole = !self.is_silent() && self.statement().declared.is_empty();
+        ours && whole && !self.is_owned() && self.lists().is_empty()
     }
 }
 

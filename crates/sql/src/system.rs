@@ -37,7 +37,7 @@ pub(crate) use functions::all as all_functions;
 pub(crate) use objects::table_oid;
 pub(crate) use outside::Guest;
 pub use outside::Outside;
-pub use personal::{Personal, configured, personalise, sleeps};
+pub use personal::{Personal, Personalised, configured, personalise, sleeps};
 pub(crate) use rewrite::{arguments, call, last_name, plain_type, rewrite, spell};
 pub(crate) use tables::SystemTables;
 pub use types::postgres_type;

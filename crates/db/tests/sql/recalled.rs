@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use db::{Database, Recalled, Session};
+use db::{Database, Recalled, Session, Type};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestCaseResult;
@@ -33,6 +33,8 @@ impl Recalls {
             // An open transaction has failed with it.
             Err(error) => return Some(refusal(&error)),
         };
+        // A shape serves from its second text on, a text by itself from its third time on.
+        session.remember(text, &prepared);
         session.remember(text, &prepared);
         let Recalled { prepared, values } = session.recall(text)?;
         *count += 1;
@@ -232,21 +234,64 @@ async fn a_shape_serves_from_its_second_text_on_until_a_table_changes() {
 }
 
 #[tokio::test]
-async fn statements_that_a_planner_plans_are_read_each_time() {
+async fn statements_that_a_planner_plans_are_known_by_their_text() {
     let mut session = Session::new(Arc::new(Database::memory().unwrap()));
     run(&mut session, TABLES).await;
     for text in [
         "SELECT count(*) FROM all_types WHERE id > 1",
-        "SELECT id + 1 FROM all_types WHERE id = 1",
-        "SELECT id FROM all_types WHERE note = current_user",
-        "SELECT current_setting('search_path')",
+        "SELECT count(*) FROM all_types",
+        "SELECT id + 1 FROM all_types WHERE id = 1;",
         "INSERT INTO all_types (id, note) SELECT 1, 'a'",
-        "SELECT id FROM all_types WHERE id = ANY ('{1,2}')",
-        "SELECT 1",
+        "WITH one AS (SELECT id FROM all_types) SELECT * FROM one",
     ] {
-        for _ in 0..3 {
+        for _ in 0..2 {
             assert!(session.recall(text).is_none(), "{text}");
             read(&mut session, text).await;
         }
+        assert!(session.recall(text).is_some(), "{text}");
+        let other = text.replace('1', "2");
+        assert!(other == text || session.recall(&other).is_none(), "{other}");
     }
+}
+
+#[tokio::test]
+async fn what_is_true_for_one_client_or_at_one_time_is_read_each_time() {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    run(&mut session, TABLES).await;
+    for text in [
+        "SELECT id FROM all_types WHERE note = current_user",
+        "SELECT id FROM all_types WHERE id = 1 AND note = current_user",
+        "SELECT current_setting('search_path')",
+        "SELECT relname FROM pg_class",
+        "SELECT id FROM all_types WHERE id = 1; SELECT id FROM all_types WHERE id = 2",
+        "DECLARE $id AS Int64; SELECT id FROM all_types WHERE id = $id",
+    ] {
+        for _ in 0..3 {
+            assert!(session.recall(text).is_none(), "{text}");
+            assert!(session.recall_prepared(text, &[]).is_none(), "{text}");
+            for statement in session.parse(text).unwrap() {
+                let prepared = session.prepare(statement, &[]).await.unwrap();
+                session.remember(text, &prepared);
+                session.remember_prepared(text, &[], &prepared);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_statement_with_parameters_is_known_by_its_text_and_their_types() {
+    let mut session = Session::new(Arc::new(Database::memory().unwrap()));
+    run(&mut session, TABLES).await;
+    let text = "SELECT note FROM all_types WHERE id = $1";
+    let stated = [Some(Type::Int32)];
+    for _ in 0..2 {
+        assert!(session.recall_prepared(text, &stated).is_none());
+        let statement = session.parse(text).unwrap().remove(0);
+        let prepared = session.prepare(statement, &stated).await.unwrap();
+        session.remember_prepared(text, &stated, &prepared);
+    }
+    let recalled = session.recall_prepared(text, &stated).unwrap();
+    assert_eq!(recalled.parameters(), [Type::Int32]);
+    assert!(session.recall_prepared(text, &[]).is_none());
+    assert!(session.recall(text).is_none(), "there is no value for it");
 }

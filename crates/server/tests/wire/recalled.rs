@@ -77,6 +77,9 @@ fn a_text_is_answered_as_if_it_were_read() {
             ("UPDATE t SET n = n + 2147483647 WHERE id = 1", "EZ"),
             ("UPDATE t SET n = n / d WHERE id = 1", "EZ"),
             ("DELETE FROM t WHERE id = 1", "CZ"),
+            ("SELECT count(*), max(word) FROM t WHERE n > 5", "TDCZ"),
+            ("SELECT n / d FROM t", "TEZ"),
+            ("SELECT current_user", "TDCZ"),
             ("SELECT nothing FROM t WHERE id = 1", "EZ"),
             ("SELECT id FROM nowhere WHERE id = 1", "EZ"),
         ] {
@@ -106,6 +109,7 @@ fn an_unnamed_statement_is_answered_as_if_it_were_read() {
             ("SELECT word FROM t WHERE id = $1", "nine", "1EZ"),
             ("UPDATE t SET word = $1 WHERE id = 1", "two", "12nCZ"),
             ("UPDATE t SET word = $1 WHERE id = 1", "too long", "12nEZ"),
+            ("SELECT count(*) FROM t WHERE n > $1", "5", "12TDCZ"),
             ("SELECT $1 FROM t WHERE ide = 1", "1", "EZ"),
         ] {
             let mut first = None;

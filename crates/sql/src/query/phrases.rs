@@ -233,9 +233,17 @@ fn limit_to_number(query: &mut ast::Query) {
             true => number::written(&text),
             false => Ok(Value::from(text)),
         };
-        // What is no number, and one below zero, is refused by who plans it.
-        if let Ok(Value::Int64(rows @ 0..)) = number.and_then(|number| cast(number, Type::Int64)) {
-            *expr = ast::Expr::Value(ast::Value::Number(rows.to_string(), false).into());
+        // What is no number is refused by who plans it.
+        if let Ok(Value::Int64(rows)) = number.and_then(|number| cast(number, Type::Int64)) {
+            let digits = ast::Value::Number(rows.unsigned_abs().to_string(), false);
+            let digits = ast::Expr::Value(digits.into());
+            *expr = match rows < 0 {
+                true => ast::Expr::UnaryOp {
+                    op: ast::UnaryOperator::Minus,
+                    expr: Box::new(digits),
+                },
+                false => digits,
+            };
         }
     }
 }

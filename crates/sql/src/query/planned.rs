@@ -156,6 +156,11 @@ impl PlannedQuery {
         })
     }
 
+    /// Whether its plan serves every run.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.inner.kept.is_some()
+    }
+
     /// What the result looks like.
     pub(crate) fn columns(&self) -> &Arc<[ResultColumn]> {
         &self.inner.columns

@@ -20,18 +20,26 @@ pub struct Personal<'s> {
     pub settings: &'s dyn Fn(&str) -> Option<String>,
 }
 
-/// Puts what is true for a client in place of functions like `current_user`. Answers with the name of a
-/// setting that is asked for and that nobody knows.
-pub fn personalise(statement: &mut Statement, personal: Personal<'_>) -> Option<String> {
+/// What became of a statement that was made a client's own.
+#[derive(Debug, Default)]
+pub struct Personalised {
+    /// Whether anything in it is true for this client only.
+    pub own: bool,
+    /// A setting that is asked for and that nobody knows.
+    pub unknown: Option<String>,
+}
+
+/// Puts what is true for a client in place of functions like `current_user`.
+pub fn personalise(statement: &mut Statement, personal: Personal<'_>) -> Personalised {
     let Kind::Query(query) = &mut statement.kind else {
-        return None;
+        return Personalised::default();
     };
     let mut binder = Binder {
         personal,
-        unknown: None,
+        done: Personalised::default(),
     };
     let _ = syntax::deep(|| VisitMut::visit(&mut query.query, &mut binder));
-    binder.unknown
+    binder.done
 }
 
 /// The settings that a query changes by `set_config('name', 'value', …)`.
@@ -89,8 +97,7 @@ fn text(expr: &Expr) -> Option<String> {
 
 struct Binder<'s> {
     personal: Personal<'s>,
-    /// A setting that there is not.
-    unknown: Option<String>,
+    done: Personalised,
 }
 
 impl Binder<'_> {
@@ -149,11 +156,12 @@ impl VisitorMut for Binder<'_> {
         };
         if let Some(answer) = self.answer(function) {
             *expr = Expr::Value(answer.into());
+            self.done.own = true;
         } else if last_name(&function.name).as_deref() == Some("current_setting")
             && let Some(Err(name)) = self.setting(function)
             && !accepts_none(function)
         {
-            self.unknown = Some(name);
+            self.done.unknown = Some(name);
         }
         ControlFlow::Continue(())
     }
