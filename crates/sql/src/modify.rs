@@ -16,6 +16,7 @@ mod change;
 mod computed;
 mod conflict;
 mod found;
+mod given;
 mod insert;
 mod patch;
 mod returning;
@@ -26,6 +27,7 @@ use keys::Value;
 use crate::query::PlannedQuery;
 
 pub(crate) use change::{ChangePlan, written_text};
+pub(crate) use given::values;
 pub(crate) use insert::InsertPlan;
 pub use patch::{RowPatching, ensure_row, raise_row};
 pub use rows::{delete_row, find_row, insert_row, replace_row};

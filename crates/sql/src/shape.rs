@@ -21,7 +21,7 @@ use std::sync::Arc;
 use keys::{Type, Value};
 use syntax::{Kind, Literal, ast};
 
-use crate::modify::written_text;
+use crate::modify::{values, written_text};
 use crate::prepare::Plan;
 use crate::query::PlannedQuery;
 use crate::scalar::written_as;
@@ -117,11 +117,8 @@ impl Shape {
 fn whole_values(kind: &Kind) -> Vec<&ast::Expr> {
     match kind {
         Kind::Insert(insert) => {
-            let source = insert.source.as_deref().map(|query| query.body.as_ref());
-            let rows = match source {
-                Some(ast::SetExpr::Values(values)) => values.rows.as_slice(),
-                _ => &[],
-            };
+            let rows = insert.source.as_deref().and_then(values);
+            let rows = rows.unwrap_or_default();
             let mut whole: Vec<_> = rows.iter().flat_map(|row| row.iter()).collect();
             let action = insert.on_conflict.as_ref().map(|clause| &clause.action);
             if let Some(ast::OnConflictAction::DoUpdate(update)) = action {

@@ -53,6 +53,16 @@ fn served(test: impl FnOnce(&mut TcpStream)) {
     test(&mut stream);
 }
 
+/// Asks some times, and looks at the kinds of messages and that all of them are the same.
+fn same_each_time(text: &str, kinds: &str, mut ask: impl FnMut() -> Vec<(char, String)>) {
+    let first = ask();
+    let told: String = first.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(told, kinds, "{text}: {first:?}");
+    for time in 1..TIMES {
+        assert_eq!(ask(), first, "{text}, {time}");
+    }
+}
+
 #[test]
 fn a_text_is_answered_as_if_it_were_read() {
     served(|stream| {
@@ -83,19 +93,12 @@ fn a_text_is_answered_as_if_it_were_read() {
             ("SELECT nothing FROM t WHERE id = 1", "EZ"),
             ("SELECT id FROM nowhere WHERE id = 1", "EZ"),
         ] {
-            let mut first = None;
-            for time in 0..TIMES {
+            same_each_time(text, kinds, || {
                 answer(stream, &query("BEGIN"));
                 let this = answer(stream, &query(text));
                 answer(stream, &query("ROLLBACK"));
-                let told: String = this.iter().map(|(kind, _)| *kind).collect();
-                assert_eq!(told, kinds, "{text}: {this:?}");
-                assert_eq!(
-                    *first.get_or_insert_with(|| this.clone()),
-                    this,
-                    "{text}, {time}"
-                );
-            }
+                this
+            });
         }
     });
 }
@@ -112,17 +115,8 @@ fn an_unnamed_statement_is_answered_as_if_it_were_read() {
             ("SELECT count(*) FROM t WHERE n > $1", "5", "12TDCZ"),
             ("SELECT $1 FROM t WHERE ide = 1", "1", "EZ"),
         ] {
-            let mut first = None;
-            for time in 0..TIMES {
-                let this = answer(stream, &extended(text, value));
-                let told: String = this.iter().map(|(kind, _)| *kind).collect();
-                assert_eq!(told, kinds, "{text}: {this:?}");
-                assert_eq!(
-                    *first.get_or_insert_with(|| this.clone()),
-                    this,
-                    "{text}, {time}"
-                );
-            }
+            let sent = extended(text, value);
+            same_each_time(text, kinds, || answer(stream, &sent));
         }
     });
 }
