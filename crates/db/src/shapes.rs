@@ -12,9 +12,8 @@
 //! ```
 //!
 //! What a planner plans is kept by the text itself, with the literals in it, and so are statements that
-//! come with parameters. What is met once costs a note
-//! and nothing more, because many a text is never sent again. What is known holds for the tables as they
-//! were, and is forgotten when any of them changes.
+//! come with parameters. What is met once costs a note and nothing more, because many a text is never
+//! sent again. What is known holds for the tables as they were, and is forgotten when any of them changes.
 
 use std::fmt;
 
