@@ -54,6 +54,7 @@ pub fn run(open: Open<'_>) {
         [],
         "it is not empty"
     );
+    views::a_view_of_nothing_keeps_no_other_from_what_it_sees(open);
     for (number, claim) in (1_000_u64..).step_by(10).zip(claims) {
         let engine = open();
         let space = SpaceId(number);
@@ -115,7 +116,7 @@ fn get(engine: &dyn Engine, space: SpaceId, key: &str) -> Option<Bytes> {
     engine.get(space, key.as_bytes()).expect("a get works")
 }
 
-fn put(engine: &dyn Engine, space: SpaceId, key: &'static str, value: &'static str) {
+fn put(engine: &dyn Engine, space: SpaceId, key: &'static str, value: impl Into<Bytes>) {
     let mut batch = Batch::new();
     batch.put(space, key, value);
     engine

@@ -252,11 +252,8 @@ impl Engine for FjallEngine {
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         let spaces = self.spaces.load_full();
-        Ok(Box::new(FjallSnapshot {
-            view: self.database.snapshot(),
-            spaces,
-            _lock: self.lock.clone(),
-        }))
+        let lock = self.lock.clone();
+        Ok(Box::new(FjallSnapshot::new(&self.database, spaces, lock)))
     }
 
     fn write(&self, batch: Batch, durability: Durability) -> Result<()> {

@@ -1,9 +1,58 @@
 //! Claims about scans and snapshots.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 
-use super::{collect, keys, pairs, put, remove, scan, snapshot, text};
-use crate::{Batch, Direction, Durability, ENGINE_KEY_BYTES_MAX, Engine, KeyRange, SpaceId};
+use super::{Open, collect, keys, pairs, put, remove, scan, snapshot, text};
+use crate::{Batch, Direction, Durability, ENGINE_KEY_BYTES_MAX, Engine, KeyRange, Pair, SpaceId};
+
+/// Holds a view of a store that nothing was written to yet, beside views of what comes after it,
+/// which go one by one.
+pub(super) fn a_view_of_nothing_keeps_no_other_from_what_it_sees(open: Open<'_>) {
+    let space = SpaceId(400);
+    let engine = open();
+    engine.create_space(space).expect("a space can be made");
+    drop(engine);
+    let engine = open();
+    // Makes an engine flush, compact and give up what no view sees any more.
+    let churn = || {
+        let rows: Vec<Pair> = (0..64)
+            .map(|row| (format!("{row:03}").into(), vec![b'x'; 64].into()))
+            .collect();
+        let mut batch = Batch::new();
+        for (key, value) in &rows {
+            batch.put(space, key.clone(), value.clone());
+        }
+        engine
+            .write(batch, Durability::Buffered)
+            .expect("a batch is written");
+        engine
+            .ingest(space, &mut rows.into_iter())
+            .expect("rows are ingested");
+    };
+    let nothing = snapshot(engine.as_ref());
+    let mut views = VecDeque::new();
+    for number in 0..16 {
+        put(engine.as_ref(), space, "newest", number.to_string());
+        views.push_back((number, snapshot(engine.as_ref())));
+        churn();
+    }
+    while !views.is_empty() {
+        put(engine.as_ref(), space, "newest", "later");
+        churn();
+        for (number, view) in &views {
+            let newest = view.get(space, b"newest").expect("a view can be read");
+            assert_eq!(newest, Some(number.to_string().into()));
+        }
+        views.pop_front();
+    }
+    let newest = nothing.get(space, b"newest");
+    assert_eq!(newest.expect("nothing can be read"), None);
+    let everything = KeyRange::all();
+    let rows = scan(nothing.as_ref(), space, &everything, Direction::Ascending);
+    assert_eq!(collect(rows), []);
+}
 
 pub(super) fn scans_take_every_shape_of_range(engine: &dyn Engine, space: SpaceId) {
     for key in ["b", "d", "f", "h"] {

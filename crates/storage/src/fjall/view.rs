@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::fjall::Readable;
+use ::fjall::{Database, Readable};
 use bytes::Bytes;
 
 use super::{Spaces, failure, find};
@@ -13,28 +13,41 @@ use crate::engine::check_key;
 use crate::{Direction, ENGINE_KEY_BYTES_MAX, KeyRange, Pair, Result, Scan, Snapshot, SpaceId};
 
 pub(super) struct FjallSnapshot {
-    pub(super) view: ::fjall::Snapshot,
-    pub(super) spaces: Arc<Spaces>,
-    pub(super) _lock: Arc<File>,
+    /// None before the first write, when there is nothing to see: fjall takes a snapshot of its
+    /// instant 0 for none at all when it looks for the oldest one, and then gives up what others see.
+    view: Option<::fjall::Snapshot>,
+    spaces: Arc<Spaces>,
+    _lock: Arc<File>,
+}
+
+impl FjallSnapshot {
+    pub(super) fn new(database: &Database, spaces: Arc<Spaces>, lock: Arc<File>) -> Self {
+        let written = database.visible_seqno() > 0;
+        Self {
+            view: written.then(|| database.snapshot()),
+            spaces,
+            _lock: lock,
+        }
+    }
 }
 
 impl Snapshot for FjallSnapshot {
     fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>> {
         let keyspace = find(&self.spaces, space)?;
-        if check_key(key).is_err() {
+        let (Some(view), Ok(())) = (&self.view, check_key(key)) else {
             return Ok(None);
-        }
-        let value = failure::contain("read", keyspace.path(), || self.view.get(keyspace, key))?;
+        };
+        let value = failure::contain("read", keyspace.path(), || view.get(keyspace, key))?;
         Ok(value.map(Bytes::from))
     }
 
     fn scan(&self, space: SpaceId, range: &KeyRange, direction: Direction) -> Result<Scan> {
         let keyspace = find(&self.spaces, space)?;
-        if range.is_empty() {
+        let (Some(view), false) = (&self.view, range.is_empty()) else {
             return Ok(Box::new(std::iter::empty()));
-        }
+        };
         Ok(Box::new(FjallScan {
-            pairs: self.view.range(keyspace, bounds(range)),
+            pairs: view.range(keyspace, bounds(range)),
             direction,
             path: keyspace.path().to_path_buf(),
             failed: false,
