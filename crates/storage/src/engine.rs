@@ -195,7 +195,8 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// The newest value of a key.
     fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>>;
 
-    /// A view of all spaces at this instant, which later writes do not change.
+    /// A view of all spaces at this instant, which later writes do not change. Of a batch that is
+    /// being written it may hold a part, as a get may.
     fn snapshot(&self) -> Result<Box<dyn Snapshot>>;
 
     /// Applies a batch: visible to every get and snapshot that starts after this returns, and as

@@ -305,15 +305,17 @@ impl Engine for FjallEngine {
         let abandoned = |error| failure::translate("ingest into", keyspace.path(), error);
         // Nothing is visible before the last step: leaving early on an error changes nothing.
         let mut ingestion = keyspace.start_ingestion().map_err(abandoned)?;
-        let mut last: Option<Bytes> = None;
+        // No key is empty, so each comes after this.
+        let mut last = Vec::new();
         let mut count = 0;
         for (key, value) in rows {
             check_key(&key)?;
-            if last.is_some_and(|last| last >= key) {
+            if last.as_slice() >= key.as_ref() {
                 return Err(Error::OutOfOrder { row: count });
             }
-            ingestion.write(key.clone(), value).map_err(abandoned)?;
-            last = Some(key);
+            last.clear();
+            last.extend_from_slice(&key);
+            ingestion.write(key, value).map_err(abandoned)?;
             count += 1;
         }
         if !ready() {

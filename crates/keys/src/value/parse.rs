@@ -1,5 +1,7 @@
 //! Text as values: everything [`Value`] prints, and the other spellings people use.
 
+use std::str::FromStr;
+
 use super::{Decimal, Value, calendar, json};
 use crate::error::{Error, Result};
 use crate::types::Type;
@@ -25,14 +27,14 @@ impl Value {
             Type::Json => Err("not a JSON document"),
             Type::String => parse_bytes(text).map(Self::String),
             Type::Bool => parse_bool(trimmed).map(Self::Bool),
-            Type::Int8 => trimmed.parse().map(Self::Int8).map_err(|_| INTEGER),
-            Type::Int16 => trimmed.parse().map(Self::Int16).map_err(|_| INTEGER),
-            Type::Int32 => trimmed.parse().map(Self::Int32).map_err(|_| INTEGER),
-            Type::Int64 => trimmed.parse().map(Self::Int64).map_err(|_| INTEGER),
-            Type::Uint8 => trimmed.parse().map(Self::Uint8).map_err(|_| INTEGER),
-            Type::Uint16 => trimmed.parse().map(Self::Uint16).map_err(|_| INTEGER),
-            Type::Uint32 => trimmed.parse().map(Self::Uint32).map_err(|_| INTEGER),
-            Type::Uint64 => trimmed.parse().map(Self::Uint64).map_err(|_| INTEGER),
+            Type::Int8 => integer(text).map(Self::Int8),
+            Type::Int16 => integer(text).map(Self::Int16),
+            Type::Int32 => integer(text).map(Self::Int32),
+            Type::Int64 => integer(text).map(Self::Int64),
+            Type::Uint8 => integer(text).map(Self::Uint8),
+            Type::Uint16 => integer(text).map(Self::Uint16),
+            Type::Uint32 => integer(text).map(Self::Uint32),
+            Type::Uint64 => integer(text).map(Self::Uint64),
             Type::Float => trimmed.parse().map(Self::Float).map_err(|_| "not a number"),
             Type::Double => trimmed
                 .parse()
@@ -61,6 +63,12 @@ fn text_invalid(kind: Type, text: &str, reason: &'static str) -> Error {
         text: shown,
         reason,
     }
+}
+
+/// Blanks around a number are rare, and looking for them takes longer than reading it.
+fn integer<I: FromStr>(text: &str) -> std::result::Result<I, &'static str> {
+    let parsed = text.parse().or_else(|_| text.trim().parse());
+    parsed.map_err(|_| INTEGER)
 }
 
 fn parse_bool(text: &str) -> std::result::Result<bool, &'static str> {

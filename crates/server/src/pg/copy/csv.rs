@@ -9,8 +9,9 @@
 
 use bytes::{BufMut, BytesMut};
 use db::CopyForm;
+use memchr::memchr2;
 
-use super::text::{Field, Taken, position};
+use super::text::{Field, Taken};
 
 /// Where lines of the CSV form end, and how far was looked already.
 #[derive(Default)]
@@ -55,17 +56,13 @@ pub(super) fn take<'l>(
     column: usize,
     buffer: &mut Vec<u8>,
 ) -> Taken<'l> {
-    let chosen = |marks: &[bool]| marks.get(column).copied().unwrap_or(false);
-    let end = position(line.as_bytes(), form.delimiter);
-    let field = end.map_or(line, |end| line.get(..end).unwrap_or_default());
-    if !field.as_bytes().contains(&form.quote) {
-        let left = end.and_then(|end| line.get(end + 1..));
-        let null = field == form.null && !chosen(&form.force_not_null);
-        let value = (!null).then_some(Field::Plain(field));
-        return Taken { value, left };
+    let meant = memchr2(form.delimiter, form.quote, line.as_bytes());
+    if meant.is_none_or(|at| line.as_bytes().get(at) == Some(&form.delimiter)) {
+        return Taken::plain(line, form, column);
     }
     let left = unquote(line, form, buffer);
-    let null = buffer == form.null.as_bytes() && chosen(&form.force_null);
+    let forced = form.force_null.get(column).copied().unwrap_or(false);
+    let null = buffer == form.null.as_bytes() && forced;
     let value = (!null).then_some(Field::Buffered);
     Taken { value, left }
 }

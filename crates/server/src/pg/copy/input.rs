@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use db::{CopyForm, CopyFormat, CopyHeader, ResultColumn};
 use keys::Value;
+use memchr::memchr2;
 
 use super::csv::{self, CsvEnds};
-use super::text::{self, TextEnds};
+use super::text::{self, Taken, TextEnds};
 use super::{binary, binary::Tuple};
 use crate::{Error, Result};
 
@@ -146,8 +147,14 @@ impl Input {
             self.ended = true;
             return Ok(());
         }
+        // What takes the meaning from a delimiter or an end of line. Few lines have any.
+        let lifts = match self.form.format {
+            CopyFormat::Csv => self.form.quote,
+            _ => b'\\',
+        };
+        let plain = memchr2(lifts, 0, line).is_none();
         let text = std::str::from_utf8(line).ok();
-        let Some(text) = text.filter(|_| !line.contains(&0)) else {
+        let Some(text) = text.filter(|_| plain || !line.contains(&0)) else {
             let thing = "data of COPY";
             return Err(self.place(Error::NotUtf8 { thing }, None));
         };
@@ -162,6 +169,7 @@ impl Input {
                 return Err(self.malformed("there is data after the last column", None));
             };
             let taken = match self.form.format {
+                _ if plain => Taken::plain(fields, &self.form, column),
                 CopyFormat::Csv => csv::take(fields, &self.form, column, &mut self.field),
                 _ => text::take(fields, &self.form, &mut self.field),
             };

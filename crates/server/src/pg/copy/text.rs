@@ -6,11 +6,10 @@
 //!   \.⏎                    \ and anything else  that itself, also a tab or the end of a line
 //! ```
 
-use std::io::BufRead;
-
 use bytes::{BufMut, BytesMut};
 use db::{CopyForm, ResultColumn};
 use keys::{Declared, Value};
+use memchr::memchr;
 
 use crate::Result;
 use crate::pg::types;
@@ -26,7 +25,7 @@ impl TextEnds {
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         loop {
             let unseen = bytes.get(self.looked..).unwrap_or_default();
-            let Some(at) = position(unseen, b'\n').map(|at| at + self.looked) else {
+            let Some(at) = memchr(b'\n', unseen).map(|at| at + self.looked) else {
                 self.looked = bytes.len();
                 return None;
             };
@@ -46,6 +45,20 @@ pub(super) struct Taken<'l> {
     pub(super) value: Option<Field<'l>>,
     /// The other fields; `None` if it was the last.
     pub(super) left: Option<&'l str>,
+}
+
+impl<'l> Taken<'l> {
+    /// Takes the first field off a line in which nothing is escaped or quoted.
+    pub(super) fn plain(line: &'l str, form: &CopyForm, column: usize) -> Self {
+        let (field, left) = match memchr(form.delimiter, line.as_bytes()) {
+            Some(at) => (line.get(..at).unwrap_or_default(), line.get(at + 1..)),
+            None => (line, None),
+        };
+        let forced = form.force_not_null.get(column).copied().unwrap_or(false);
+        let null = field == form.null && !forced;
+        let value = (!null).then_some(Field::Plain(field));
+        Self { value, left }
+    }
 }
 
 /// The text of a field.
@@ -99,7 +112,7 @@ fn split(line: &str, delimiter: u8) -> (&str, Option<&str>) {
     let mut from = 0;
     while let Some(found) = line
         .get(from..)
-        .and_then(|rest| position(rest.as_bytes(), delimiter))
+        .and_then(|rest| memchr(delimiter, rest.as_bytes()))
     {
         let at = from + found;
         if !is_escaped(line.as_bytes(), at) {
@@ -108,14 +121,6 @@ fn split(line: &str, delimiter: u8) -> (&str, Option<&str>) {
         from = at + 1;
     }
     (line, None)
-}
-
-/// Where a byte first stands, found many bytes at a time.
-pub(super) fn position(bytes: &[u8], byte: u8) -> Option<usize> {
-    let mut left = bytes;
-    let passed = left.skip_until(byte).expect("memory can be read");
-    let at = passed.checked_sub(1)?;
-    (bytes.get(at) == Some(&byte)).then_some(at)
 }
 
 /// Whether the byte at `at` has an odd number of backslashes before it.
@@ -129,7 +134,7 @@ fn is_escaped(bytes: &[u8], at: usize) -> bool {
 fn unescape(field: &[u8], buffer: &mut Vec<u8>) {
     buffer.clear();
     let mut left = field;
-    while let Some(at) = position(left, b'\\') {
+    while let Some(at) = memchr(b'\\', left) {
         let (plain, escape) = left.split_at_checked(at).unwrap_or_default();
         buffer.extend_from_slice(plain);
         let after = escape.get(1..).unwrap_or_default();
