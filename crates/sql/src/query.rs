@@ -15,6 +15,8 @@
 //! table comes in key order and says so, so ordering by the key needs no sort, and none backwards either
 //! ([`backwards`]).
 //!
+//! Scans and joins let others work in between, so a query without end can be ended ([`turns`]).
+//!
 //! Collections of items are read the same way, as far as their names tell ([`items`]).
 //!
 //! DataFusion computes as Arrow does, which wraps and cuts; arithmetic, casts and sums are ours instead
@@ -60,6 +62,7 @@ mod sums;
 mod tests;
 mod through;
 mod titles;
+mod turns;
 mod typing;
 mod unique;
 mod value_types;

@@ -1,5 +1,7 @@
 //! A driver's view: statements, transactions, errors, portals, pipelines.
 
+use std::time::Duration;
+
 use server::pg::types::Format;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
@@ -340,6 +342,9 @@ async fn statements_may_be_sent_before_answers_come() {
     assert_eq!(fourth.unwrap().get::<_, i64>(0), 20);
 }
 
+/// How long a test waits for what should happen at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A statement that takes longer than anyone waits.
 const ENDLESS: &str = "SELECT count(*) FROM counters a CROSS JOIN counters b CROSS JOIN counters c \
      CROSS JOIN counters d CROSS JOIN counters e CROSS JOIN counters f CROSS JOIN counters g \
@@ -386,6 +391,47 @@ async fn a_cancelled_statement_ends_and_its_client_goes_on() {
             .len(),
         100
     );
+}
+
+#[tokio::test]
+async fn statements_without_end_leave_time_for_others_and_nothing_behind() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let client = server.connect().await;
+    hundred_counters(&client).await;
+    let threads = std::thread::available_parallelism().unwrap().get();
+    // The second time there would be no thread left, if the first had left anything running.
+    for _ in 0..2 {
+        let mut busy = Vec::new();
+        for _ in 0..2 * threads {
+            let client = server.connect().await;
+            let token = client.cancel_token();
+            let run = tokio::spawn(async move { client.batch_execute(ENDLESS).await });
+            busy.push((token, run));
+        }
+        let others = async {
+            for (id, _) in busy.iter().enumerate() {
+                let other = server.connect().await;
+                let id = i64::try_from(id).unwrap();
+                let select = "SELECT n FROM counters WHERE id = $1";
+                let row = other.query_one(select, &[&id]).await.unwrap();
+                assert_eq!(row.get::<_, i64>(0), id);
+            }
+        };
+        tokio::time::timeout(PATIENCE, others)
+            .await
+            .expect("others get their turn");
+        for (token, run) in busy {
+            let ended = tokio::time::timeout(PATIENCE, async {
+                while !run.is_finished() {
+                    token.cancel_query(tokio_postgres::NoTls).await.unwrap();
+                }
+                run.await.unwrap()
+            });
+            let ended = ended.await.expect("what is cancelled ends");
+            assert_eq!(code(&ended.unwrap_err()), "57014");
+        }
+    }
 }
 
 #[tokio::test]

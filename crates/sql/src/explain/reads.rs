@@ -12,13 +12,14 @@ use crate::scalar::Scalar;
 
 /// Parts of DataFusion's plans that only hand rows on between its streams, of which there are as many as
 /// the machine has processors; shown if all is asked for.
-const HAND_ON: [&str; 6] = [
+const HAND_ON: [&str; 7] = [
     "CoalesceBatches",
     "CoalescePartitions",
     "Cooperative",
     "Repartition",
     "Buffer",
     "SortPreservingMerge",
+    "Turns",
 ];
 
 /// What DataFusion says of its streams in details.

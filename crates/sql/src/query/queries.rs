@@ -20,6 +20,7 @@ use super::names::{CATALOG, Names, SCHEMA};
 use super::planned::{Copy, PlannedQuery, Wanted};
 use super::refusals::ours;
 use super::shelf::Shelf;
+use super::turns::TakeTurns;
 use super::typing::Typing;
 use super::{
     chains, counting, functions, list_parameters, memory, numbers, phrases, rewrite, singles, sums,
@@ -172,9 +173,10 @@ fn config() -> SessionConfig {
     config
 }
 
-/// DataFusion's rules after ours.
+/// DataFusion's rules between ours.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(Backwards)];
     rules.extend(PhysicalOptimizer::new().rules);
+    rules.push(Arc::new(TakeTurns));
     rules
 }
