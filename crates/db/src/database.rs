@@ -236,7 +236,7 @@ impl Database {
 
     /// A transaction that may write.
     pub fn begin(&self) -> Transaction {
-        Transaction::new(self.store.begin())
+        Transaction::new(self.store.begin(), Arc::clone(&self.executor))
     }
 
     /// The time of day as the database sees it, in microseconds since 1970.
@@ -247,7 +247,7 @@ impl Database {
     /// Loads new rows into a table, in any order, as one transaction of its own: all of them durably,
     /// or none and an error of the kind `Exists` that names a row that is there already or comes
     /// twice. Much faster than a transaction for many rows, and others commit meanwhile, unless the
-    /// table has indexes: then it is an ordinary transaction.
+    /// table has indexes or foreign keys: then it is an ordinary transaction.
     pub fn load(
         &self,
         table: &Arc<Table>,

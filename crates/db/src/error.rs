@@ -190,7 +190,18 @@ fn sql_kind(error: &sql::Error) -> Kind {
         sql::Error::Txn(error) => txn_kind(error),
         sql::Error::Item(sql::collection::ItemError::Changing { .. }) => Kind::Conflict,
         sql::Error::Item(_) => Kind::Invalid,
+        sql::Error::Constraint(error) => constraint_kind(error),
         _ => Kind::Internal,
+    }
+}
+
+fn constraint_kind(error: &sql::ConstraintError) -> Kind {
+    match error {
+        sql::ConstraintError::Unknown { .. } | sql::ConstraintError::NotFound { .. } => {
+            Kind::NotFound
+        }
+        sql::ConstraintError::Exists { .. } => Kind::Exists,
+        _ => Kind::Invalid,
     }
 }
 

@@ -440,6 +440,7 @@ impl Session {
 
     /// A transaction whose claims and the session's locks are waited for as one's.
     fn begin_transaction(&self) -> txn::Transaction {
+        self.executor.forget_deferred();
         let mut transaction = self.database.store.begin();
         transaction.stand_for(&self.locks);
         transaction
@@ -487,7 +488,8 @@ impl Session {
     }
 
     /// Commits, without holding up the thread's other work while the disk syncs.
-    async fn finish(&mut self, transaction: txn::Transaction) -> Result<Committed> {
+    async fn finish(&mut self, mut transaction: txn::Transaction) -> Result<Committed> {
+        self.executor.settle_deferred(&mut transaction)?;
         let durability = match self.settings.often().synced {
             true => Durability::Synced,
             false => Durability::Buffered,

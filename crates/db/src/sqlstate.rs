@@ -1,6 +1,7 @@
 //! PostgreSQL's codes for our errors, finer than the kinds: clients tell them apart by code. And the
 //! names that programs look for in an error, so that they need not read its text.
 
+use sql::ConstraintError;
 use sql::collection::ItemError;
 
 use crate::place::{self, Thing};
@@ -67,6 +68,12 @@ impl Error {
             | sql::Error::NotUnique { table, .. }
             | sql::Error::NullsThere { table, .. }
             | sql::Error::NullValue { table, .. } => Some(table),
+            sql::Error::Constraint(
+                ConstraintError::Unchecked { table, .. }
+                | ConstraintError::RowsUnchecked { table, .. }
+                | ConstraintError::NoParent { table, .. }
+                | ConstraintError::StillReferenced { table, .. },
+            ) => Some(table),
             _ => None,
         }
     }
@@ -86,6 +93,13 @@ impl Error {
         match self.inner().downcast_ref::<sql::Error>()? {
             sql::Error::RowExists { table, .. } => Some(format!("{table}_pkey")),
             sql::Error::NotUnique { index, .. } => Some(index.clone()),
+            sql::Error::Constraint(error) => match error {
+                ConstraintError::Unchecked { check, .. }
+                | ConstraintError::RowsUnchecked { check, .. } => Some(check.clone()),
+                ConstraintError::NoParent { foreign_key, .. }
+                | ConstraintError::StillReferenced { foreign_key, .. } => Some(foreign_key.clone()),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -96,6 +110,11 @@ impl Error {
             sql::Error::RowExists { detail, .. } | sql::Error::NotUnique { detail, .. } => {
                 Some(detail)
             }
+            sql::Error::Constraint(
+                ConstraintError::Unchecked { detail, .. }
+                | ConstraintError::NoParent { detail, .. }
+                | ConstraintError::StillReferenced { detail, .. },
+            ) => Some(detail),
             _ => None,
         }
     }
@@ -185,7 +204,22 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::Refused { fault, .. } => of_fault(*fault),
         sql::Error::Keys(error) => return of_keys(error),
         sql::Error::Item(error) => of_item(error),
+        sql::Error::Constraint(error) => return of_constraint(error),
         sql::Error::Txn(error) => return of_txn(error),
+        _ => return None,
+    })
+}
+
+fn of_constraint(error: &ConstraintError) -> Option<&'static str> {
+    Some(match error {
+        ConstraintError::BadCheck { .. } => "42P17",
+        ConstraintError::Unchecked { .. } | ConstraintError::RowsUnchecked { .. } => "23514",
+        ConstraintError::BadForeignKey { .. } => "42830",
+        ConstraintError::NoParent { .. } | ConstraintError::StillReferenced { .. } => "23503",
+        ConstraintError::Referenced { .. } => "2BP01",
+        ConstraintError::Exists { .. } => "42710",
+        ConstraintError::Unknown { .. } | ConstraintError::NotFound { .. } => "42704",
+        ConstraintError::NotDeferrable { .. } => "42809",
         _ => return None,
     })
 }

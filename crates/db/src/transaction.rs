@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use keys::Value;
-use sql::Table;
+use sql::{Executor, Table};
 use txn::{Committed, Direction, Durability, Savepoint, Timestamp};
 
 use crate::{Range, Result, Row, Rows};
@@ -12,11 +12,13 @@ use crate::{Range, Result, Row, Rows};
 #[derive(Debug)]
 pub struct Transaction {
     inner: txn::Transaction,
+    /// Knows which tables foreign keys are about.
+    executor: Arc<Executor>,
 }
 
 impl Transaction {
-    pub(crate) fn new(inner: txn::Transaction) -> Self {
-        Self { inner }
+    pub(crate) fn new(inner: txn::Transaction, executor: Arc<Executor>) -> Self {
+        Self { inner, executor }
     }
 
     /// When its snapshot was taken.
@@ -47,11 +49,22 @@ impl Transaction {
     pub fn insert(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
         self.inner.expect_epoch(table.id(), table.epoch());
         let row = table.schema().complete(row)?;
-        Ok(sql::insert_row(&mut self.inner, table, &row)?)
+        sql::insert_row(&mut self.inner, table, &row)?;
+        self.keep_foreign_keys(table, None, Some(&row))
+    }
+
+    fn keep_foreign_keys(
+        &mut self,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: Option<&[Value]>,
+    ) -> Result<()> {
+        let executor = &self.executor;
+        Ok(executor.keep_foreign_keys(&mut self.inner, table, (old, new))?)
     }
 
     /// Writes a whole row, whether or not there is one with its key. Reads nothing and never
-    /// conflicts, unless the table has indexes: then the old row tells which entries go.
+    /// conflicts, unless the table has indexes or foreign keys: then the old row tells which entries go.
     pub fn replace(&mut self, table: &Arc<Table>, row: &[Value]) -> Result<()> {
         let schema = table.schema();
         let row = schema.complete(row)?;
@@ -61,28 +74,25 @@ impl Transaction {
             return Ok(self.inner.put(table.id(), key, bytes)?);
         }
         let old = sql::find_row(&self.inner, table, &row)?;
-        Ok(sql::replace_row(
-            &mut self.inner,
-            table,
-            old.as_deref(),
-            &row,
-        )?)
+        sql::replace_row(&mut self.inner, table, old.as_deref(), &row)?;
+        self.keep_foreign_keys(table, old.as_deref(), Some(&row))
     }
 
     /// Deletes the row with this key, if there is one. Reads nothing and never conflicts, unless the
-    /// table has indexes.
+    /// table has indexes or foreign keys refer to it.
     pub fn delete(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<()> {
         let schema = table.schema();
         let key = schema.encode_key(key)?;
         self.inner.expect_epoch(table.id(), table.epoch());
-        if schema.indexes().is_empty() {
+        if schema.indexes().is_empty() && !self.executor.is_related(table)? {
             return Ok(self.inner.delete(table.id(), key)?);
         }
-        if let Some(bytes) = self.inner.get(table.id(), &key)? {
-            let old = schema.decode(&key, &bytes)?;
-            sql::delete_row(&mut self.inner, table, &old)?;
-        }
-        Ok(())
+        let Some(bytes) = self.inner.get(table.id(), &key)? else {
+            return Ok(());
+        };
+        let old = schema.decode(&key, &bytes)?;
+        sql::delete_row(&mut self.inner, table, &old)?;
+        self.keep_foreign_keys(table, Some(&old), None)
     }
 
     /// Writes a whole row unless there is one with its key. Reads nothing and never conflicts, unless the

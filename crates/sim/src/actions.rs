@@ -78,7 +78,7 @@ impl World {
         } else {
             let txn = self.db().begin();
             let at = txn.at().0;
-            (Hand::Writer(txn), at)
+            (Hand::Writer(Box::new(txn)), at)
         };
         self.log.say(format!("T{by} begins at @{at}"));
         if at < self.last_commit {

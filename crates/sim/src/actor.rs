@@ -10,7 +10,7 @@ use crate::history::Read;
 use crate::model::{Number, Row, Spot, Writes};
 
 pub(crate) enum Hand {
-    Writer(Transaction),
+    Writer(Box<Transaction>),
     Reader(Snapshot),
 }
 

@@ -15,7 +15,7 @@ use crate::index::{IndexTable, Progress};
 use crate::rebucket::Moves;
 use crate::record::{self, Record};
 use crate::sequence::Sequence;
-use crate::{Error, Result, Schema};
+use crate::{Error, ForeignKey, Result, Schema};
 
 pub(crate) use change::{Change, NewTable};
 
@@ -105,6 +105,8 @@ pub struct Catalog {
     generation: AtomicU64,
     /// Whether a table or collection has hidden columns, which concerns the reading of all.
     hidden: AtomicBool,
+    /// Whether a table has foreign keys, which concerns the tables that they refer to as well.
+    foreign: AtomicBool,
     /// The indexes that are being built.
     building: Mutex<BTreeMap<TableId, Progress>>,
     /// Rows that are on their way to other buckets.
@@ -131,7 +133,7 @@ impl Catalog {
         for (id, bytes) in store.records()? {
             match record::decode(id, &bytes)? {
                 Record::Table(schema) => {
-                    let schema = without_unfinished(store, id, schema)?;
+                    let schema = without_unfinished(store, id, *schema)?;
                     kept.insert(id);
                     let parts = schema.parts();
                     kept.extend(parts.indexes.iter().map(|index| index.id));
@@ -163,6 +165,7 @@ impl Catalog {
             named: RwLock::new(named),
             generation: AtomicU64::new(0),
             hidden: AtomicBool::new(false),
+            foreign: AtomicBool::new(false),
             building: Mutex::default(),
             moves: Moves::default(),
             gates: Gates::default(),
@@ -215,6 +218,30 @@ impl Catalog {
     /// The table called `name`, if there is one.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Table>> {
         self.named.read().tables.get(name).cloned()
+    }
+
+    /// The table with this number, if there is one.
+    pub(crate) fn by_id(&self, id: TableId) -> Option<Arc<Table>> {
+        let named = self.named.read();
+        let mut tables = named.tables.values();
+        tables.find(|table| table.id == id).cloned()
+    }
+
+    /// Whether any table has foreign keys.
+    pub(crate) fn has_foreign_keys(&self) -> bool {
+        self.foreign.load(Ordering::Acquire)
+    }
+
+    /// The foreign keys that refer to a table, its own included, with the tables that have them.
+    pub(crate) fn referring(&self, parent: TableId) -> Vec<(Arc<Table>, ForeignKey)> {
+        let named = self.named.read();
+        let mut found = Vec::new();
+        for table in named.tables.values() {
+            let keys = table.schema.foreign_keys().iter();
+            let keys = keys.filter(|key| key.parent.unwrap_or(table.id) == parent);
+            found.extend(keys.map(|key| (Arc::clone(table), key.clone())));
+        }
+        found
     }
 
     /// The table that an index belongs to, and the index.
@@ -314,6 +341,9 @@ impl Catalog {
             table.schema.has_hidden_columns() || container
         });
         self.hidden.store(hidden, Ordering::Release);
+        let mut tables = named.tables.values();
+        let foreign = tables.any(|table| !table.schema.foreign_keys().is_empty());
+        self.foreign.store(foreign, Ordering::Release);
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 }
@@ -326,7 +356,7 @@ fn without_unfinished(store: &Store, id: TableId, schema: Schema) -> Result<Sche
     let mut parts = schema.parts().clone();
     parts.indexes.retain(|index| index.ready);
     let schema = Schema::from_parts(parts)?;
-    store.set_record(id, record::encode(&Record::Table(schema.clone())))?;
+    store.set_record(id, record::encode(&Record::Table(Box::new(schema.clone()))))?;
     Ok(schema)
 }
 

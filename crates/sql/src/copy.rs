@@ -12,6 +12,7 @@ use syntax::{Ident, Kind, Name, ast};
 use txn::{Bytes, Committed, Durability, Pile, Transaction};
 
 use crate::default::default_scalar;
+use crate::foreign::Changed;
 use crate::modify::{exists, insert_encoded};
 use crate::names::{column_name, table_name};
 use crate::query::ResultColumn;
@@ -133,8 +134,13 @@ impl CopyTarget {
     }
 
     /// Writes all rows into a transaction, or none: a key that is there already is an error.
-    pub async fn insert_into(mut self, transaction: &mut Transaction) -> Result<u64> {
+    pub async fn insert_into(
+        mut self,
+        executor: &Executor,
+        transaction: &mut Transaction,
+    ) -> Result<u64> {
         let count = self.count();
+        let related = !self.table.schema().foreign_keys().is_empty();
         transaction.expect_epoch(self.table.id(), self.table.epoch());
         if self.is_plain() {
             let rows = std::mem::take(&mut self.rows);
@@ -147,18 +153,27 @@ impl CopyTarget {
             .collect();
         // Nearly sorted is the usual case, and a stable sort is quick at that.
         rows.sort_by(|(one, _), (two, _)| one.cmp(two));
+        let mut changed = Vec::new();
         for (number, (key, row)) in rows.into_iter().enumerate() {
             if number % ROWS_A_TURN == ROWS_A_TURN - 1 {
                 tokio::task::yield_now().await;
             }
+            if related {
+                let row = self.table.schema().decode(&key, &row)?;
+                changed.push(Changed::new(&self.table, None, Some(&row)));
+            }
             insert_encoded(transaction, &self.table, key, row)?;
         }
+        executor.settle(transaction, changed)?;
         Ok(count)
     }
 
     /// Whether a row is all that there is to write of it.
     fn is_plain(&self) -> bool {
-        self.table.indexes().is_empty() && self.table.collection().is_none()
+        let schema = self.table.schema();
+        schema.indexes().is_empty()
+            && schema.foreign_keys().is_empty()
+            && self.table.collection().is_none()
     }
 
     fn count(&self) -> u64 {
@@ -179,7 +194,8 @@ impl CopyTarget {
     async fn commit(mut self, executor: &Executor) -> Result<Committed> {
         if !self.is_plain() || self.table.schema().moves() {
             let mut transaction = executor.store().begin();
-            self.insert_into(&mut transaction).await?;
+            self.insert_into(executor, &mut transaction).await?;
+            executor.settle_deferred(&mut transaction)?;
             return Ok(transaction.commit_later(Durability::Synced).await?);
         }
         let (id, epoch) = (self.table.id(), self.table.epoch());

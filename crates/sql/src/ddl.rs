@@ -5,6 +5,7 @@
 
 mod alter;
 mod columns;
+mod constraints;
 mod index;
 mod options;
 mod partitions;
@@ -16,14 +17,14 @@ use std::sync::Arc;
 
 use keys::Value;
 use syntax::statement::{Drop, Truncate};
-use syntax::{Kind, Name, Statement, ast};
+use syntax::{Kind, Statement, ast};
 use txn::{Store, TableId};
 
 use crate::names::table_name;
 use crate::scalar::constant;
 use crate::{Catalog, Error, Result, Schema, Table};
 
-pub(crate) use show::{create_statement, quoted};
+pub(crate) use show::{create_statement, foreign_keys, quoted};
 
 /// Who carries out a statement, and on what.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +139,10 @@ fn drop_tables(ground: Ground<'_>, drop: &Drop) -> Result<()> {
             other => push_once(&mut tables, other?),
         }
     }
+    match drop.cascade {
+        true => constraints::let_go(ground, &change, &tables)?,
+        false => constraints::refuse_referenced(ground, &tables, "drop that too, or say CASCADE")?,
+    }
     for table in tables {
         change.remove(&table)?;
     }
@@ -150,13 +155,23 @@ fn push_once(tables: &mut Vec<Arc<Table>>, table: Arc<Table>) {
     }
 }
 
-/// Empties tables: all of them in one instant.
-fn truncate(ground: Ground<'_>, truncate: &Truncate) -> Result<()> {
-    let change = ground.catalog.change(ground.store);
+/// The tables that TRUNCATE empties: those that are named, and with CASCADE all that refer to them.
+pub(crate) fn truncated(ground: Ground<'_>, truncate: &Truncate) -> Result<Vec<Arc<Table>>> {
     let mut tables = Vec::new();
     for name in &truncate.names {
         push_once(&mut tables, ground.catalog.get(&table_name(name)?)?);
     }
+    if truncate.cascade {
+        return Ok(constraints::with_referring(ground, &tables));
+    }
+    constraints::refuse_referenced(ground, &tables, "TRUNCATE that too, or say CASCADE")?;
+    Ok(tables)
+}
+
+/// Empties tables: all of them in one instant.
+fn truncate(ground: Ground<'_>, truncate: &Truncate) -> Result<()> {
+    let change = ground.catalog.change(ground.store);
+    let tables = truncated(ground, truncate)?;
     change.empty(&tables)?;
     if truncate.restart_identity {
         let owned = tables
@@ -173,13 +188,13 @@ fn truncate(ground: Ground<'_>, truncate: &Truncate) -> Result<()> {
 }
 
 /// TRUNCATE inside of a transaction, which may yet be rolled back: all rows are deleted.
-pub(crate) fn deletions(truncate: &Truncate) -> Result<Vec<ast::Delete>> {
+pub(crate) fn deletions(ground: Ground<'_>, truncate: &Truncate) -> Result<Vec<ast::Delete>> {
     if truncate.restart_identity {
         let what = "RESTART IDENTITY inside of a transaction".to_owned();
         return Err(Error::Unsupported { what });
     }
-    let delete = |name: &Name| {
-        let quoted = table_name(name)?.replace('"', "\"\"");
+    let delete = |table: &Arc<Table>| {
+        let quoted = table.schema().name().replace('"', "\"\"");
         let mut parsed = syntax::parse(&format!("DELETE FROM \"{quoted}\""))?;
         match parsed.pop().map(|one| one.kind) {
             Some(Kind::Delete(delete)) => Ok(*delete),
@@ -188,7 +203,7 @@ pub(crate) fn deletions(truncate: &Truncate) -> Result<Vec<ast::Delete>> {
             }),
         }
     };
-    truncate.names.iter().map(delete).collect()
+    truncated(ground, truncate)?.iter().map(delete).collect()
 }
 
 /// The values of a key, or of its first columns.

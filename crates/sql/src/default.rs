@@ -5,8 +5,9 @@
 //! statement; the others have a new one for each row.
 
 use keys::Value;
-use syntax::{Kind, ast};
+use syntax::ast;
 
+use crate::named::build;
 use crate::names::{PUBLIC, tree_name};
 use crate::scalar::{NOW, Scalar, Scope, constant};
 use crate::{Catalog, Column, Error, Result, cast};
@@ -154,15 +155,5 @@ pub(crate) fn is_string(text: &str) -> bool {
 
 /// An expression on its own.
 pub(crate) fn parse(text: &str) -> Option<ast::Expr> {
-    let statements = syntax::parse(&format!("SELECT {text}")).ok()?;
-    let Some(Kind::Query(query)) = statements.into_iter().next().map(|one| one.kind) else {
-        return None;
-    };
-    let ast::SetExpr::Select(select) = *query.query.body else {
-        return None;
-    };
-    match select.projection.into_iter().next()? {
-        ast::SelectItem::UnnamedExpr(expr) => Some(expr),
-        _ => None,
-    }
+    build::first_item(build::selected(text)?)
 }

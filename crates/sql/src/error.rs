@@ -1,5 +1,9 @@
 //! What can go wrong between values and tables.
 
+mod constraint;
+
+pub use constraint::ConstraintError;
+
 /// The result of a call on tables.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -492,6 +496,9 @@ pub enum Error {
     /// A failure of a collection.
     #[error(transparent)]
     Item(#[from] crate::collection::ItemError),
+    /// What a constraint forbids.
+    #[error(transparent)]
+    Constraint(#[from] ConstraintError),
     /// A failure of the transaction.
     #[error(transparent)]
     Txn(#[from] txn::Error),

@@ -13,6 +13,7 @@ use crate::expire::Sweeps;
 use crate::explain::Figures;
 use crate::explain::Ran;
 use crate::fast::{FastRows, RowSink};
+use crate::foreign::Deferred;
 use crate::modify::{ChangePlan, Run};
 use crate::names::{column_name, table_name};
 use crate::prepare::{self, Plan};
@@ -41,6 +42,8 @@ pub struct Executor {
     watched: Watched,
     /// What the plans of its writes did, for EXPLAIN ANALYZE.
     figures: Figures,
+    /// Foreign keys that wait for the end of its transaction.
+    deferred: Deferred,
 }
 
 /// What a statement answered.
@@ -146,6 +149,7 @@ impl Executor {
             warnings: Mutex::default(),
             watched: Watched::default(),
             figures: Figures::default(),
+            deferred: Deferred::default(),
         }
     }
 
@@ -163,6 +167,7 @@ impl Executor {
             warnings: Mutex::default(),
             watched: Watched::default(),
             figures: Figures::default(),
+            deferred: Deferred::default(),
         }
     }
 
@@ -194,6 +199,10 @@ impl Executor {
 
     pub(crate) fn figures(&self) -> &Figures {
         &self.figures
+    }
+
+    pub(crate) fn deferred(&self) -> &Deferred {
+        &self.deferred
     }
 
     pub(crate) fn counter(&self) -> &Counter {
@@ -235,12 +244,16 @@ impl Executor {
         ddl::is_definition(&statement.kind)
     }
 
-    /// Runs a statement that changes tables themselves.
-    pub async fn define(&self, statement: &Statement) -> Result<Answer> {
-        let ground = Ground {
+    fn ground(&self) -> Ground<'_> {
+        Ground {
             store: &self.store,
             catalog: &self.catalog,
-        };
+        }
+    }
+
+    /// Runs a statement that changes tables themselves.
+    pub async fn define(&self, statement: &Statement) -> Result<Answer> {
+        let ground = self.ground();
         let defined = ddl::define(ground, statement).map_err(|error| match error {
             Error::NoSuchTable { name, .. } if self.catalog.relation(&name).is_ok() => {
                 Error::Unsupported {
@@ -312,7 +325,8 @@ impl Executor {
     /// The statement that makes a table as it is.
     pub fn show_create(&self, name: &syntax::Name) -> Result<AnswerRows> {
         let table = self.catalog.get(&table_name(name)?)?;
-        let text = ddl::create_statement(table.schema());
+        let clauses = ddl::foreign_keys(&self.catalog, &table);
+        let text = ddl::create_statement(table.schema(), clauses);
         let row = [table.schema().name(), "Table", &text].map(Value::from);
         let columns = Self::show_create_columns();
         Ok(AnswerRows::ready("SHOW", columns, vec![row.to_vec()]))
@@ -383,8 +397,10 @@ impl Executor {
         statement: &Statement,
     ) -> Result<Answer> {
         if let Kind::Truncate(truncate) = &statement.kind {
-            for delete in ddl::deletions(truncate)? {
+            // Whoever refers to one of these tables is emptied too.
+            for delete in ddl::deletions(self.ground(), truncate)? {
                 let (plan, _) = ChangePlan::delete(&self.catalog, &delete, &[])?;
+                let plan = plan.unrelated();
                 let run = Run {
                     query: None,
                     parameters: &[],

@@ -152,41 +152,48 @@ impl Generated {
 
 /// Refuses names and functions that cannot stand in the expression of a generated column.
 fn check_names(schema: &Schema, position: usize, expr: &ast::Expr) -> Result<()> {
-    let mut names = Names { schema, position };
+    let fault = |reason: String| Error::Generated {
+        table: schema.name().to_owned(),
+        column: schema.name_at(position).to_owned(),
+        reason,
+    };
+    let column = |at: usize, name: &str| {
+        if at == position {
+            return Err(fault("it cannot be worked out from itself".to_owned()));
+        }
+        match schema.generated_by(at) {
+            true => Err(fault(format!(
+                "`{name}` is generated too: name the columns that it is worked out from"
+            ))),
+            false => Ok(()),
+        }
+    };
+    steady(schema, expr, &fault, &column)
+}
+
+/// Refuses what cannot be worked out from a row alone, or not always alike. `column` is asked about each
+/// column that is named, with its position.
+pub(crate) fn steady(
+    schema: &Schema,
+    expr: &ast::Expr,
+    fault: &dyn Fn(String) -> Error,
+    column: &dyn Fn(usize, &str) -> Result<()>,
+) -> Result<()> {
+    let mut names = Names {
+        schema,
+        fault,
+        column,
+    };
     match expr.visit(&mut names) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }
 }
 
-struct Names<'s> {
-    schema: &'s Schema,
-    position: usize,
-}
-
-impl Names<'_> {
-    fn fault(&self, reason: String) -> Error {
-        let column = self.schema.columns().get(self.position);
-        Error::Generated {
-            table: self.schema.name().to_owned(),
-            column: column.map(|one| one.name.clone()).unwrap_or_default(),
-            reason,
-        }
-    }
-
-    fn column(&self, name: &str) -> Result<()> {
-        let at = self.schema.column_position(name)?;
-        if at == self.position {
-            return Err(self.fault("it cannot be worked out from itself".to_owned()));
-        }
-        let other = self.schema.columns().get(at);
-        match other.is_some_and(|one| one.generated.is_some()) {
-            true => Err(self.fault(format!(
-                "`{name}` is generated too: name the columns that it is worked out from"
-            ))),
-            false => Ok(()),
-        }
-    }
+struct Names<'n> {
+    schema: &'n Schema,
+    fault: &'n dyn Fn(String) -> Error,
+    column: &'n dyn Fn(usize, &str) -> Result<()>,
 }
 
 impl Visitor for Names<'_> {
@@ -194,21 +201,27 @@ impl Visitor for Names<'_> {
 
     fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<Error> {
         let checked = match expr {
-            ast::Expr::Identifier(name) => self.column(&tree_name(name)),
+            ast::Expr::Identifier(name) => {
+                let name = tree_name(name);
+                let position = self.schema.column_position(&name);
+                position.and_then(|position| (self.column)(position, &name))
+            }
             ast::Expr::Function(function) => {
                 let name = function.name.to_string().to_lowercase();
                 let unsteady = UNSTEADY.contains(&name.as_str())
                     || name.starts_with("currentutc")
                     || name.starts_with("random");
                 match unsteady {
-                    true => Err(self.fault(format!(
+                    true => Err((self.fault)(format!(
                         "{name}() is not deterministic: the same row must always have the same value"
                     ))),
                     false => Ok(()),
                 }
             }
             ast::Expr::Subquery(_) | ast::Expr::InSubquery { .. } | ast::Expr::Exists { .. } => {
-                Err(self.fault("it cannot be worked out from other rows".to_owned()))
+                Err((self.fault)(
+                    "it cannot be worked out from other rows".to_owned(),
+                ))
             }
             _ => Ok(()),
         };

@@ -13,6 +13,7 @@ mod arithmetic;
 mod call;
 mod cast;
 mod catalog;
+mod check;
 pub mod collection;
 mod conditions;
 mod copy;
@@ -24,6 +25,7 @@ mod execute;
 mod expire;
 mod explain;
 mod fast;
+mod foreign;
 mod generated;
 mod index;
 mod locking;
@@ -51,7 +53,7 @@ pub use advisory::{AdvisoryPlan, LockCall, Locked};
 pub use cast::cast;
 pub use catalog::{Catalog, Table, nearest};
 pub use copy::{COPY_BYTES_MAX, Copied, CopyTarget, copy_query};
-pub use error::{Error, Fault, Result};
+pub use error::{ConstraintError, Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use explain::{Explained, Measured, Ran, Touched};
 pub use fast::{Picked, PickedText, RowSink};
@@ -63,7 +65,10 @@ pub use options::{ReadReplicas, TableOptions, Ttl};
 pub use prepare::Prepared;
 pub use query::{Origin, ResultColumn, list_elements};
 pub use rebucket::Move;
-pub use schema::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, Identity, Index, NAME_CHARS_MAX, Schema};
+pub use schema::{
+    Action, CONSTRAINTS_MAX, Check, Checked, Column, DEFAULT_BYTES_MAX, ForeignKey, INDEXES_MAX,
+    Identity, Index, NAME_CHARS_MAX, Schema, Target,
+};
 pub use sequence::{Definition, Sequence, Standing};
 pub use shape::Shape;
 pub use statements::{Call, Reach, STATEMENTS_MAX, Statements, Tally};

@@ -31,7 +31,7 @@ pub(crate) use given::values;
 pub(crate) use insert::InsertPlan;
 pub use patch::{RowPatching, ensure_row, raise_row};
 pub use rows::{delete_row, find_row, insert_row, replace_row};
-pub(crate) use rows::{exists, insert_encoded};
+pub(crate) use rows::{exists, find_key, insert_encoded};
 
 /// One run of a statement.
 #[derive(Clone, Copy)]

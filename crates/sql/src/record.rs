@@ -1,16 +1,20 @@
 //! The catalog's records: what is kept of each table, index and sequence.
 //!
 //! ```text
-//!   table      │ 4 │ T │ name │ columns 2 │ … │ key columns 2 │ position 2 … │ slots 2 │ … │
+//!   table      │ 5 │ T │ name │ columns 2 │ … │ key columns 2 │ position 2 … │ slots 2 │ … │
 //!                               └ name │ type │ flags 1 │ [declared] │ [default] │ [generated] │ [former] │
 //!                               column 2, FFFF for none │ type │ missing, as a row of one ┘
 //!              │ indexes 2 │ … │ options 1 │ … │ sequences 2 │ column 2 │ number 8 … │
 //!                            │               └ tag 1 │ value 8
 //!                            └ name │ number 8 │ flags 1 │ positions │ positions
-//!   index      │ 4 │ I │ name │ number of its table 8 │
-//!   sequence   │ 4 │ S │ name │ type │ flags 1 │ increment 8 │ min 8 │ max 8 │ start 8 │ cache 8 │
-//!   building   │ 4 │ B │        a table that is being filled and takes another's place when it is full
+//!              │ checks 2 │ name │ text … │ foreign keys 2 │ … │
+//!                                                            └ name │ positions │ parent 8, 0 for itself │
+//!                                index 8, 0 for the key │ on delete 1 │ on update 1 │ when it is checked 1
+//!   index      │ 5 │ I │ name │ number of its table 8 │
+//!   sequence   │ 5 │ S │ name │ type │ flags 1 │ increment 8 │ min 8 │ max 8 │ start 8 │ cache 8 │
+//!   building   │ 5 │ B │        a table that is being filled and takes another's place when it is full
 //!
+//!   version 4  the same, without checks and foreign keys
 //!   version 3  the same, without generated
 //!   version 2  the same, without declared
 //!   version 1  │ 1 │ name │ columns 2 │ name │ type │ flags 1 … │ key columns 2 │ position 2 … │
@@ -26,13 +30,15 @@ use syntax::table::TtlUnit;
 use txn::{Bytes, TableId};
 
 use crate::options::{ReadReplicas, TableOptions, Ttl};
-use crate::schema::{Owned, Parts, Slot};
+use crate::schema::{Action, Check, Checked, ForeignKey, Owned, Parts, Slot, Target};
 use crate::sequence::Definition;
 use crate::{Column, Error, Identity, Index, Result, Schema};
 
 use fields::{Fields, put_count, put_long, put_number, put_text};
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// Tables as they were before they had checks and foreign keys.
+const VERSION_UNCHECKED: u8 = 4;
 /// Tables as they were before columns could be generated.
 const VERSION_UNGENERATED: u8 = 3;
 /// Tables as they were before columns remembered how they were declared.
@@ -61,7 +67,7 @@ const NO_COLUMN: usize = 0xffff;
 /// What a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    Table(Schema),
+    Table(Box<Schema>),
     /// The entries of an index.
     Index {
         name: String,
@@ -97,13 +103,15 @@ pub(crate) fn decode(table: TableId, bytes: &[u8]) -> Result<Record> {
     let damaged = |detail| Error::DamagedRecord { table, detail };
     let (record, rest) = match bytes {
         [
-            VERSION | VERSION_UNGENERATED | VERSION_UNDECLARED,
+            version @ (VERSION | VERSION_UNCHECKED | VERSION_UNGENERATED | VERSION_UNDECLARED),
             kind,
             rest @ ..,
         ] => {
             let mut fields = Fields(rest);
             let record = match kind {
-                b'T' => take_schema(&mut fields).map(Record::Table),
+                b'T' => {
+                    take_schema(&mut fields, *version).map(|schema| Record::Table(Box::new(schema)))
+                }
                 b'I' => take_index_record(&mut fields),
                 b'S' => take_sequence(&mut fields).map(Record::Sequence),
                 b'B' => Some(Record::Building),
@@ -113,7 +121,8 @@ pub(crate) fn decode(table: TableId, bytes: &[u8]) -> Result<Record> {
         }
         [VERSION_BARE, rest @ ..] => {
             let mut fields = Fields(rest);
-            let record = take_bare_schema(&mut fields).map(Record::Table);
+            let record = take_bare_schema(&mut fields);
+            let record = record.map(|schema| Record::Table(Box::new(schema)));
             (record, fields.0)
         }
         [] => return Err(damaged("it is empty")),
@@ -177,6 +186,53 @@ fn put_schema(out: &mut Vec<u8>, parts: &Parts) {
         put_count(out, owned.column);
         put_number(out, owned.sequence.0);
     }
+    put_count(out, parts.checks.len());
+    for check in &parts.checks {
+        put_text(out, &check.name);
+        put_text(out, &check.text);
+    }
+    put_count(out, parts.foreign_keys.len());
+    for foreign in &parts.foreign_keys {
+        put_foreign_key(out, foreign);
+    }
+}
+
+fn put_foreign_key(out: &mut Vec<u8>, foreign: &ForeignKey) {
+    put_text(out, &foreign.name);
+    put_positions(out, &foreign.columns);
+    put_number(out, foreign.parent.map_or(0, |parent| parent.0));
+    let index = match foreign.target {
+        Target::Key => 0,
+        Target::Index(index) => index.0,
+    };
+    put_number(out, index);
+    let ForeignKey {
+        on_delete,
+        on_update,
+        checked,
+        ..
+    } = foreign;
+    out.extend([on_delete.letter(), on_update.letter(), checked.letter()]);
+}
+
+fn take_check(fields: &mut Fields<'_>) -> Option<Check> {
+    Some(Check {
+        name: fields.text()?,
+        text: fields.text()?,
+    })
+}
+
+fn take_foreign_key(fields: &mut Fields<'_>) -> Option<ForeignKey> {
+    let none_or = |number: u64| (number != 0).then_some(TableId(number));
+    Some(ForeignKey {
+        name: fields.text()?,
+        columns: fields.list(Fields::count)?,
+        parent: none_or(fields.number()?),
+        target: none_or(fields.number()?).map_or(Target::Key, Target::Index),
+        on_delete: Action::of_letter(fields.byte()?)?,
+        on_update: Action::of_letter(fields.byte()?)?,
+        checked: Checked::of_letter(fields.byte()?)?,
+    })
 }
 
 fn sum<const N: usize>(flags: [(bool, u8); N]) -> u8 {
@@ -191,7 +247,7 @@ fn put_positions(out: &mut Vec<u8>, positions: &[usize]) {
     }
 }
 
-fn take_schema(fields: &mut Fields<'_>) -> Option<Schema> {
+fn take_schema(fields: &mut Fields<'_>, version: u8) -> Option<Schema> {
     let name = fields.text()?;
     let columns = fields.list(take_column)?;
     let key = fields.list(Fields::count)?;
@@ -222,6 +278,11 @@ fn take_schema(fields: &mut Fields<'_>) -> Option<Schema> {
         let (column, sequence) = (fields.count()?, TableId(fields.number()?));
         Some(Owned { sequence, column })
     })?;
+    let (mut checks, mut foreign_keys) = (Vec::new(), Vec::new());
+    if version == VERSION {
+        checks = fields.list(take_check)?;
+        foreign_keys = fields.list(take_foreign_key)?;
+    }
     let parts = Parts {
         name,
         columns,
@@ -230,6 +291,8 @@ fn take_schema(fields: &mut Fields<'_>) -> Option<Schema> {
         indexes,
         options,
         sequences,
+        checks,
+        foreign_keys,
     };
     Schema::from_parts(parts).ok()
 }
@@ -474,13 +537,41 @@ mod tests {
             sequence: TableId(5),
             column: 0,
         });
+        constrain(&mut parts);
         Schema::from_parts(parts).unwrap()
+    }
+
+    fn constrain(parts: &mut Parts) {
+        parts.checks.push(Check {
+            name: "priced".into(),
+            text: "price > 0 OR note LIKE 'f%'".into(),
+        });
+        parts.foreign_keys = vec![
+            ForeignKey {
+                name: "of_customer".into(),
+                columns: vec![5, 1],
+                parent: Some(TableId(9)),
+                target: Target::Index(TableId(11)),
+                on_delete: Action::Cascade,
+                on_update: Action::SetNull,
+                checked: Checked::Deferred,
+            },
+            ForeignKey {
+                name: "before".into(),
+                columns: vec![1, 0],
+                parent: None,
+                target: Target::Key,
+                on_delete: Action::Restrict,
+                on_update: Action::NoAction,
+                checked: Checked::Always,
+            },
+        ];
     }
 
     fn records() -> Vec<Record> {
         let sequence = Definition::new("orders_id_seq".into(), Type::Int32);
         vec![
-            Record::Table(full_schema()),
+            Record::Table(Box::new(full_schema())),
             Record::Index {
                 name: "by_note".into(),
                 owner: TableId(12),
@@ -510,7 +601,10 @@ mod tests {
             Column::new("v", Type::Utf8),
         ];
         let schema = Schema::new("t", columns, &["id"]).unwrap();
-        assert_eq!(decode(TableId(1), bytes).unwrap(), Record::Table(schema));
+        assert_eq!(
+            decode(TableId(1), bytes).unwrap(),
+            Record::Table(Box::new(schema))
+        );
     }
 
     #[test]
@@ -525,7 +619,10 @@ mod tests {
                 .with_default("now()"),
         ];
         let schema = Schema::new("t", columns, &["id", "at"]).unwrap();
-        assert_eq!(decode(TableId(1), bytes).unwrap(), Record::Table(schema));
+        assert_eq!(
+            decode(TableId(1), bytes).unwrap(),
+            Record::Table(Box::new(schema))
+        );
     }
 
     #[test]
@@ -534,9 +631,22 @@ mod tests {
             b"\x03T\x00\x01t\x00\x02\x00\x02id\x00\x06Uint64\x01\x00\x02at\x00\x09Timestamp\x05\
             \x00\x05now()\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00";
         let mut since = bytes.to_vec();
-        since[0] = VERSION;
+        since[0] = VERSION_UNCHECKED;
         let then = decode(TableId(1), bytes).unwrap();
         assert_eq!(then, decode(TableId(1), &since).unwrap());
+    }
+
+    #[test]
+    fn records_of_version_4_are_still_read() {
+        let mut parts = full_schema().parts().clone();
+        parts.checks.clear();
+        parts.foreign_keys.clear();
+        let record = Record::Table(Box::new(Schema::from_parts(parts).unwrap()));
+        let mut then = encode(&record).to_vec();
+        // Two counts of nothing are all that was added.
+        then.truncate(then.len() - 4);
+        then[0] = VERSION_UNCHECKED;
+        assert_eq!(decode(TableId(1), &then).unwrap(), record);
     }
 
     proptest! {

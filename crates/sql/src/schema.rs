@@ -15,7 +15,9 @@
 //! that is younger than they are is in the schema, and the type of a dropped column stays there.
 
 mod column;
+mod constraint;
 mod fault;
+mod parts;
 
 use std::sync::Arc;
 
@@ -23,13 +25,16 @@ use keys::declared::Fit;
 use keys::{RowView, Type, Value, append_key_value, append_row, encode_key, format_key};
 use txn::Bytes;
 
+use crate::check::Condition;
 use crate::generated::Generated;
 use crate::options::TableOptions;
 use crate::{Error, Result};
 
 pub use column::{Column, Identity, Index};
 pub(crate) use column::{Owned, Slot};
+pub use constraint::{Action, CONSTRAINTS_MAX, Check, Checked, ForeignKey, Target};
 pub(crate) use fault::name_fault;
+pub(crate) use parts::Parts;
 
 /// How long the name of a table or column may be.
 pub const NAME_CHARS_MAX: usize = 255;
@@ -57,6 +62,8 @@ pub struct Schema {
     limited: bool,
     /// The columns that are worked out from others.
     generated: Vec<Arc<Generated>>,
+    /// The conditions that its rows keep.
+    conditions: Vec<Arc<Condition>>,
 }
 
 impl PartialEq for Schema {
@@ -66,88 +73,6 @@ impl PartialEq for Schema {
 }
 
 impl Eq for Schema {}
-
-/// What a schema is made of, to be taken apart and put together again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Parts {
-    pub(crate) name: String,
-    pub(crate) columns: Vec<Column>,
-    /// Positions of the key columns, in the order of the key.
-    pub(crate) key: Vec<usize>,
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) indexes: Vec<Index>,
-    pub(crate) options: TableOptions,
-    pub(crate) sequences: Vec<Owned>,
-}
-
-impl Parts {
-    /// A new table, with a slot for each column outside of the key.
-    pub(crate) fn new(name: String, columns: Vec<Column>, key: Vec<usize>) -> Self {
-        let slot = |(position, column): (usize, &Column)| Slot {
-            column: Some(position),
-            kind: column.kind,
-            missing: Value::Null,
-        };
-        let rest = columns.iter().enumerate();
-        let slots = rest
-            .filter(|(position, _)| !key.contains(position))
-            .map(slot)
-            .collect();
-        Self {
-            name,
-            columns,
-            key,
-            slots,
-            indexes: Vec::new(),
-            options: TableOptions::default(),
-            sequences: Vec::new(),
-        }
-    }
-
-    /// Adds a column, which has `missing` in the rows that are there.
-    pub(crate) fn add_column(&mut self, column: Column, missing: Value) {
-        self.slots.push(Slot {
-            column: Some(self.columns.len()),
-            kind: column.kind,
-            missing,
-        });
-        self.columns.push(column);
-    }
-
-    /// Takes away a column that nothing else names. Its slot stays, and the columns behind it move up.
-    pub(crate) fn drop_column(&mut self, position: usize) {
-        if position >= self.columns.len() {
-            return;
-        }
-        self.columns.remove(position);
-        let up = |at: &mut usize| *at -= usize::from(*at > position);
-        for slot in &mut self.slots {
-            match &mut slot.column {
-                Some(column) if *column == position => {
-                    slot.column = None;
-                    slot.missing = Value::Null;
-                }
-                Some(column) => up(column),
-                None => {}
-            }
-        }
-        self.key.iter_mut().for_each(up);
-        for index in &mut self.indexes {
-            index
-                .columns
-                .iter_mut()
-                .chain(&mut index.cover)
-                .for_each(up);
-        }
-        if let Some(ttl) = &mut self.options.ttl {
-            up(&mut ttl.column);
-        }
-        self.sequences.retain(|owned| owned.column != position);
-        for owned in &mut self.sequences {
-            up(&mut owned.column);
-        }
-    }
-}
 
 impl Schema {
     /// A table with these columns, sorted by the columns named in `key`.
@@ -183,6 +108,7 @@ impl Schema {
             in_order,
             limited,
             generated: Vec::new(),
+            conditions: Vec::new(),
         };
         let mut generated = Vec::new();
         for (position, column) in schema.columns().iter().enumerate() {
@@ -191,7 +117,21 @@ impl Schema {
             }
         }
         schema.generated = generated;
+        for check in &schema.parts.checks {
+            let condition = Condition::new(&schema, check)?;
+            schema.conditions.push(Arc::new(condition));
+        }
         Ok(schema)
+    }
+
+    /// The conditions that its rows keep, as CHECK says.
+    pub(crate) fn conditions(&self) -> &[Arc<Condition>] {
+        &self.conditions
+    }
+
+    /// The foreign keys, whose values stand in other tables.
+    pub fn foreign_keys(&self) -> &[ForeignKey] {
+        &self.parts.foreign_keys
     }
 
     /// The columns that are worked out from others.
@@ -203,6 +143,12 @@ impl Schema {
     pub(crate) fn generated_at(&self, position: usize) -> Option<&Arc<Generated>> {
         let mut generated = self.generated.iter();
         generated.find(|one| one.position == position)
+    }
+
+    /// Whether the column at this position is worked out from others, also while that is found out.
+    pub(crate) fn generated_by(&self, position: usize) -> bool {
+        let column = self.parts.columns.get(position);
+        column.is_some_and(|one| one.generated.is_some())
     }
 
     /// How many buckets a key USING HASH has, and where the columns stand that were named.
@@ -240,7 +186,7 @@ impl Schema {
 
     /// Whether a row can be written over another without a look at that one.
     pub fn writes_unseen(&self) -> bool {
-        self.parts.indexes.is_empty() && !self.moves()
+        self.parts.indexes.is_empty() && !self.moves() && self.parts.foreign_keys.is_empty()
     }
 
     /// Whether rows may lie under keys that were worked out otherwise, until they are moved.
@@ -479,6 +425,9 @@ impl Schema {
                 return Err(too_long(self.name(), column));
             }
         }
+        for condition in &self.conditions {
+            condition.check(self, row)?;
+        }
         let pick = |position: usize| row.get(position).unwrap_or(&Value::Null);
         encoded.key.clear();
         for position in key {
@@ -524,6 +473,17 @@ impl Schema {
             }
         }
         Ok(placed)
+    }
+
+    /// A row that is refused, as PostgreSQL shows it.
+    pub(crate) fn shown(&self, row: &[Value]) -> String {
+        let shown = self.visible().filter_map(|position| row.get(position));
+        let shown = shown.map(|value| match value {
+            Value::Null => "null".to_owned(),
+            value => value.to_string(),
+        });
+        let shown: Vec<String> = shown.collect();
+        format!("Failing row contains ({}).", shown.join(", "))
     }
 
     /// Says that a key, or the beginning of one, is taken, as PostgreSQL says it.

@@ -18,6 +18,7 @@
 //! Deliberately absent: versions. A system table shows what is there now, also inside an older
 //! snapshot, because the catalog has no versions either.
 
+mod constraints;
 mod definition;
 mod functions;
 mod heat;
@@ -34,7 +35,7 @@ mod types;
 
 pub(crate) use definition::find as find_table;
 pub(crate) use functions::all as all_functions;
-pub(crate) use objects::table_oid;
+pub(crate) use objects::{quoted, table_oid};
 pub(crate) use outside::Guest;
 pub use outside::Outside;
 pub use personal::{Personal, Personalised, configured, personalise, sleeps};

@@ -344,6 +344,14 @@ pub(crate) fn convert_ident(ident: &ast::Ident) -> Ident {
     }
 }
 
+/// The way back, without its place.
+pub(crate) fn tree_ident(ident: &Ident) -> ast::Ident {
+    match ident.quote {
+        Some(quote) => ast::Ident::with_quote(quote, &ident.value),
+        None => ast::Ident::new(&ident.value),
+    }
+}
+
 pub(crate) fn name_of(parts: Vec<Ident>) -> Name {
     let span = match (parts.first(), parts.last()) {
         (Some(first), Some(last)) => first.span.to(last.span),

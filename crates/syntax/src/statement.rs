@@ -355,6 +355,13 @@ pub enum Set {
         /// Its value or values as text; `None` is DEFAULT.
         value: Option<Vec<String>>,
     },
+    /// SET CONSTRAINTS: when foreign keys that can wait are checked.
+    Constraints {
+        /// The constraints; none means ALL.
+        names: Vec<Name>,
+        /// Whether they wait for the end of the transaction.
+        deferred: bool,
+    },
     /// SET TRANSACTION, or with `session` SET SESSION CHARACTERISTICS AS TRANSACTION.
     Transaction {
         /// Whether later transactions are meant, and not this one.

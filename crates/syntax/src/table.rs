@@ -158,7 +158,7 @@ pub struct Family {
     pub options: Vec<TableOption>,
 }
 
-/// A constraint this database does not keep.
+/// A constraint that is no key and no index; a name and columns that stood at a column are in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
     /// What it says.
@@ -272,6 +272,11 @@ pub enum AlterationKind {
     DropConstraint {
         name: Ident,
         if_exists: bool,
+        cascade: bool,
+    },
+    RenameConstraint {
+        from: Ident,
+        to: Ident,
     },
     Set(Vec<TableOption>),
     Reset(Vec<Ident>),

@@ -53,6 +53,8 @@ pub(crate) struct Request {
     /// Keeps the snapshot in use until the reads are validated, also if nobody waits any more.
     pub(crate) view: Arc<View>,
     pub(crate) reads: Reads,
+    /// Rows that have to be there, whatever they hold by now.
+    pub(crate) present: Vec<(TableId, Bytes)>,
     pub(crate) writes: Vec<Write>,
     pub(crate) epochs: Expected,
     pub(crate) durability: Durability,
@@ -212,7 +214,7 @@ impl<'s> Group<'s> {
         }
     }
 
-    fn validate(&self, request: &Request) -> Result<()> {
+    fn validate(&mut self, request: &Request) -> Result<()> {
         self.store.epochs.check(&request.epochs)?;
         for (engine, life) in request.reads.engines() {
             // An engine that is gone was split or merged away, and what was read is elsewhere now,
@@ -235,30 +237,70 @@ impl<'s> Group<'s> {
             .check(&self.sequencer.recent, request.view.at())?;
         request
             .reads
-            .check(&self.sequencer.pending.recent, request.view.at())
+            .check(&self.sequencer.pending.recent, request.view.at())?;
+        for (table, key) in &request.present {
+            self.check_present(*table, key, request.view.at())?;
+        }
+        Ok(())
+    }
+
+    /// An error if a row is not there any more.
+    fn check_present(&mut self, table: TableId, key: &Bytes, snapshot: Timestamp) -> Result<()> {
+        let Sequencer {
+            recent, pending, ..
+        } = &*self.sequencer;
+        let changed = recent.changed(table, key, snapshot);
+        let changed = changed.or_else(|| pending.recent.changed(table, key, snapshot));
+        if changed.is_none() && snapshot >= recent.floor() {
+            return Ok(());
+        }
+        let newest = match pending.newest.get(&(table, key.clone())) {
+            Some(version) => Some(version.clone()),
+            None => {
+                let (_, slot) = self.place(table, key, None)?;
+                self.store.newest_version(&slot, table, key)?
+            }
+        };
+        match newest.is_some_and(|version| version.row.is_some()) {
+            true => Ok(()),
+            false => Err(Error::Conflict {
+                table,
+                key: key.clone(),
+                changed: changed.unwrap_or(snapshot),
+                snapshot,
+            }),
+        }
     }
 
     fn locate(&mut self, writes: &[Write]) -> Result<Vec<Place>> {
         let mut places: Vec<Place> = Vec::with_capacity(writes.len());
         for write in writes {
-            let map = match self.maps.entry(write.table) {
-                hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                hashbrown::hash_map::Entry::Vacant(entry) => {
-                    entry.insert(self.store.directory.map(write.table)?)
-                }
-            };
-            let partition = map.route(&write.key);
-            let slot = match places.last() {
-                Some((_, last)) if last.id == partition.descriptor.engine => Arc::clone(last),
-                _ => self.store.engines.get(partition.descriptor.engine)?,
-            };
-            slot.check_writable()?;
-            if let Some(owner) = slot.orphan(write.table, &write.key) {
-                self.store.resolve_locked(self.sequencer, owner)?;
-            }
-            places.push((Arc::clone(partition), slot));
+            let last = places.last().map(|(_, slot)| slot);
+            let place = self.place(write.table, &write.key, last)?;
+            place.1.check_writable()?;
+            places.push(place);
         }
         Ok(places)
+    }
+
+    /// Where a row lies, with nothing of a commit left half-way there. `last` is an engine that it may
+    /// well lie in.
+    fn place(&mut self, table: TableId, key: &[u8], last: Option<&Arc<Slot>>) -> Result<Place> {
+        let map = match self.maps.entry(table) {
+            hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            hashbrown::hash_map::Entry::Vacant(entry) => {
+                entry.insert(self.store.directory.map(table)?)
+            }
+        };
+        let partition = Arc::clone(map.route(key));
+        let slot = match last {
+            Some(last) if last.id == partition.descriptor.engine => Arc::clone(last),
+            _ => self.store.engines.get(partition.descriptor.engine)?,
+        };
+        if let Some(owner) = slot.orphan(table, key) {
+            self.store.resolve_locked(self.sequencer, owner)?;
+        }
+        Ok((partition, slot))
     }
 
     /// The version that each write replaces: what the transaction saw if that is still so, or else

@@ -14,7 +14,7 @@ use crate::epochs::Expected;
 use crate::footprint::Touch;
 use crate::patch::edited;
 use crate::reader::Reader;
-use crate::reads::{Found, Reads};
+use crate::reads::{Found, Reads, TRACKED_READS_MAX};
 use crate::scan::Scan;
 use crate::view::View;
 use crate::writes::{Edit, Savepoint, Writes};
@@ -25,6 +25,8 @@ use crate::{Error, Locker, Result, Timestamp};
 pub struct Transaction {
     pub(crate) view: Arc<View>,
     pub(crate) writes: Writes,
+    /// Rows that have to be there when it commits.
+    present: Vec<(TableId, Bytes)>,
     epochs: Expected,
     /// The rows it claimed, if any.
     held: Option<Held>,
@@ -55,6 +57,7 @@ impl Transaction {
         Self {
             view,
             writes: Writes::default(),
+            present: Vec::new(),
             epochs: Expected::default(),
             held: None,
             claimant: None,
@@ -82,6 +85,23 @@ impl Transaction {
     /// many. As after a read that found none, it is an [`Error::Conflict`] if one comes meanwhile.
     pub fn assume_absent(&mut self, table: TableId, key: &[u8]) -> Result<()> {
         self.view.assume_absent(table, key)
+    }
+
+    /// Whether there is a row under `key`. If there is, the commit is an [`Error::Conflict`] unless there
+    /// still is one then; that it changed meanwhile does not matter, as it does after a read.
+    pub fn holds(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        if self.has_whole(table, key) {
+            return Ok(self.get(table, key)?.is_some());
+        }
+        if self.glance().get(table, key)?.is_none() {
+            // Others may be about to bring it, which the answer then depends on.
+            return Ok(self.get(table, key)?.is_some());
+        }
+        if self.present.len() >= TRACKED_READS_MAX {
+            return Ok(self.get(table, key)?.is_some());
+        }
+        self.present.push((table, Bytes::copy_from_slice(key)));
+        Ok(true)
     }
 
     /// The rows of a range in key order, or in reverse, as [`Transaction::get`] would find them.
@@ -298,6 +318,7 @@ impl Transaction {
         let request = Request {
             view: Arc::clone(&self.view),
             reads,
+            present: std::mem::take(&mut self.present),
             writes,
             epochs: self.epochs.clone(),
             durability,

@@ -218,10 +218,11 @@ impl Session {
 
     async fn write_copy(&mut self, target: CopyTarget) -> Result<Copied> {
         let Some(open) = &mut self.transaction else {
-            return Ok(target.load(self.database.executor()).await?);
+            self.executor.forget_deferred();
+            return Ok(target.load(&self.executor).await?);
         };
         open.inner.reader().count_anew();
-        let rows = target.insert_into(&mut open.inner).await?;
+        let rows = target.insert_into(&self.executor, &mut open.inner).await?;
         let partitions = open.inner.reader().touches().count();
         Ok(Copied { rows, partitions })
     }

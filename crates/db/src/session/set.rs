@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use keys::{Type, Value};
 use sql::{AnswerRows, ResultColumn};
+use syntax::Name;
 use syntax::ast::{DiscardObject, TransactionIsolationLevel};
 use syntax::statement::Kind as Asks;
 use syntax::statement::{Reset, Set, Show, TransactionModes};
 
 use super::settings::Until;
-use super::{Reply, Session, SessionError, done};
+use super::{Reply, Session, SessionError, done, folded};
 use crate::policy::Policy;
 use crate::{Database, Result};
 
@@ -49,6 +50,10 @@ impl Session {
                 self.set_system(name.as_deref(), value.as_deref())?;
                 return done("ALTER SYSTEM");
             }
+            Set::Constraints { names, deferred } => {
+                self.set_constraints(names, *deferred)?;
+                return done("SET CONSTRAINTS");
+            }
             Set::Transaction { session, modes } => {
                 let read_only = read_only(modes);
                 match (&mut self.transaction, session, read_only) {
@@ -63,6 +68,22 @@ impl Session {
             }
         }
         done("SET")
+    }
+
+    /// Lets foreign keys wait for the end of the transaction, or not any more.
+    fn set_constraints(&mut self, names: &[Name], deferred: bool) -> Result<()> {
+        let named = |name: &Name| name.parts.last().map(folded);
+        let names: Vec<String> = names.iter().filter_map(named).collect();
+        match &mut self.transaction {
+            Some(open) => {
+                let executor = &self.executor;
+                Ok(executor.set_constraints(&mut open.inner, &names, deferred)?)
+            }
+            None => {
+                self.warn("25P01", "SET CONSTRAINTS is for transactions: BEGIN first");
+                Ok(())
+            }
+        }
     }
 
     /// Says that a zone is remembered, and that times are what they are without it.

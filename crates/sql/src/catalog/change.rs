@@ -29,7 +29,7 @@ use txn::{Bytes, Store, TableId, Timestamp};
 
 use super::{Catalog, Table};
 use crate::record::{self, Record};
-use crate::schema::{Owned, Parts};
+use crate::schema::{Owned, Parts, Target};
 use crate::sequence::{Definition, Sequence};
 use crate::{Error, Index, Result, Schema};
 
@@ -121,7 +121,7 @@ impl<'c> Change<'c> {
             new_sequences.push(sequence);
         }
         let schema = Schema::from_parts(parts)?;
-        let record = record::encode(&Record::Table(schema.clone()));
+        let record = record::encode(&Record::Table(Box::new(schema.clone())));
         self.store.create_table(id, split_keys, record)?;
         let epoch = 0;
         let table = Arc::new(Table::new(id, schema, epoch, None, Timestamp::default())?);
@@ -142,10 +142,25 @@ impl<'c> Change<'c> {
         parts: &mut Parts,
         made: &mut Vec<TableId>,
     ) -> Result<()> {
+        let mut renumbered = Vec::new();
         for index in &mut parts.indexes {
-            index.id = self.create_index(owner, &index.name)?;
+            let before = std::mem::replace(&mut index.id, self.create_index(owner, &index.name)?);
+            renumbered.push((before, index.id));
             made.push(index.id);
         }
+        renumber(parts, &renumbered);
+        Ok(())
+    }
+
+    /// Begins a new epoch of a table whose schema stays, because its writers have to know of something
+    /// that is about to refer to it.
+    pub(crate) fn renew(&self, table: &Table) -> Result<()> {
+        let epoch = table.epoch + 1;
+        let schema = table.schema.clone();
+        let since = Timestamp::default();
+        let renewed = Arc::new(Table::new(table.id, schema, epoch, Some(table), since)?);
+        self.store.set_epoch(table.id, epoch);
+        self.put([(table.schema.name(), &renewed)]);
         Ok(())
     }
 
@@ -208,7 +223,7 @@ impl<'c> Change<'c> {
         let matters = matters_to_writers(table.schema.parts(), schema.parts());
         let epoch = table.epoch + u64::from(matters);
         self.store.set_epoch(table.id, epoch);
-        let record = record::encode(&Record::Table(schema.clone()));
+        let record = record::encode(&Record::Table(Box::new(schema.clone())));
         let written = check().and_then(|()| Ok(self.store.set_record(table.id, record)?));
         if let Err(error) = written {
             self.store.set_epoch(table.id, table.epoch);
@@ -246,7 +261,7 @@ impl<'c> Change<'c> {
         }
         let record = record::encode(&Record::Sequence(definition.clone()));
         let of_table = |(table, schema): &(Arc<Table>, Schema)| {
-            let record = record::encode(&Record::Table(schema.clone()));
+            let record = record::encode(&Record::Table(Box::new(schema.clone())));
             (table.id, Some(record))
         };
         let records = tables.iter().map(of_table);
@@ -316,6 +331,22 @@ impl<'c> Change<'c> {
     }
 }
 
+/// Lets foreign keys refer to tables and indexes by their new numbers.
+pub(super) fn renumber(parts: &mut Parts, numbers: &[(TableId, TableId)]) {
+    let new = |old: TableId| {
+        let mut numbers = numbers.iter();
+        numbers
+            .find(|(before, _)| *before == old)
+            .map_or(old, |(_, new)| *new)
+    };
+    for foreign in &mut parts.foreign_keys {
+        foreign.parent = foreign.parent.map(new);
+        if let Target::Index(index) = &mut foreign.target {
+            *index = new(*index);
+        }
+    }
+}
+
 /// Whether rows written by one schema are not what the other would have written.
 fn matters_to_writers(old: &Parts, new: &Parts) -> bool {
     let strict = |parts: &Parts| -> Vec<bool> {
@@ -331,6 +362,7 @@ fn matters_to_writers(old: &Parts, new: &Parts) -> bool {
         });
         entries.collect()
     };
+    let restrained = |parts: &Parts| (parts.checks.clone(), parts.foreign_keys.clone());
     let generated = |parts: &Parts| -> Vec<Option<String>> {
         let columns = parts.columns.iter();
         columns.map(|column| column.generated.clone()).collect()
@@ -340,4 +372,5 @@ fn matters_to_writers(old: &Parts, new: &Parts) -> bool {
         || old.key != new.key
         || entries(old) != entries(new)
         || strict(old) != strict(new)
+        || restrained(old) != restrained(new)
 }

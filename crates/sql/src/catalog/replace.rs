@@ -5,9 +5,10 @@ use std::sync::Arc;
 use keys::{Value, format_key};
 use txn::{Bytes, Direction, KeyRange, Pile, Store, TableId, Timestamp};
 
+use super::change::renumber;
 use super::{Change, Table};
 use crate::record::{self, Record};
-use crate::schema::Encoded;
+use crate::schema::{Encoded, Parts};
 use crate::{Error, Result, Schema};
 
 /// How much memory rows may take on their way when a table is rewritten.
@@ -23,23 +24,42 @@ impl Change<'_> {
     /// Empties tables, all in one instant. They keep their partitions.
     pub(crate) fn empty(&self, tables: &[Arc<Table>]) -> Result<()> {
         let mut made = Vec::new();
-        let mut successors = Vec::new();
-        for table in tables {
-            match self.empty_successor(table, &mut made) {
-                Ok(new) => successors.push(Successor {
-                    old: Arc::clone(table),
-                    new,
-                }),
-                Err(error) => {
-                    self.discard(made);
-                    return Err(error);
-                }
-            }
-        }
+        let outcome = self.empty_successors(tables, &mut made);
+        let successors = outcome.inspect_err(|_| self.discard(made.iter().copied()))?;
         self.switch(&successors, made, || Ok(()))
     }
 
-    fn empty_successor(&self, table: &Table, made: &mut Vec<TableId>) -> Result<Arc<Table>> {
+    fn empty_successors(
+        &self,
+        tables: &[Arc<Table>],
+        made: &mut Vec<TableId>,
+    ) -> Result<Vec<Successor>> {
+        let mut emptied = Vec::new();
+        let mut numbers = Vec::new();
+        for table in tables {
+            let before = table.schema.indexes().iter().map(|index| index.id);
+            let before: Vec<TableId> = std::iter::once(table.id).chain(before).collect();
+            let (id, parts) = self.empty_successor(table, made)?;
+            let after = parts.indexes.iter().map(|index| index.id);
+            numbers.extend(before.into_iter().zip(std::iter::once(id).chain(after)));
+            emptied.push((table, id, parts));
+        }
+        let mut successors = Vec::new();
+        for (old, id, mut parts) in emptied {
+            // Those that refer to each other go on doing so.
+            renumber(&mut parts, &numbers);
+            let (schema, epoch) = (Schema::from_parts(parts)?, old.epoch + 1);
+            let new = Table::new(id, schema, epoch, None, Timestamp::default())?;
+            successors.push(Successor {
+                old: Arc::clone(old),
+                new: Arc::new(new),
+            });
+        }
+        Ok(successors)
+    }
+
+    /// An empty table with the partitions of another, and what its schema is made of.
+    fn empty_successor(&self, table: &Table, made: &mut Vec<TableId>) -> Result<(TableId, Parts)> {
         let id = TableId(self.store.fresh_id()?);
         let building = record::encode(&Record::Building);
         let bounds = bounds(self.store, table.id)?;
@@ -52,10 +72,7 @@ impl Change<'_> {
             index.ready = true;
             made.push(index.id);
         }
-        let schema = Schema::from_parts(parts)?;
-        let epoch = table.epoch + 1;
-        let since = Timestamp::default();
-        Ok(Arc::new(Table::new(id, schema, epoch, None, since)?))
+        Ok((id, parts))
     }
 
     /// Writes every row of a table anew, under another schema without indexes. `convert` makes the new
@@ -94,7 +111,7 @@ impl Change<'_> {
             self.store.set_epoch(new.id, new.epoch);
         }
         let records = successors.iter().flat_map(|Successor { old, new }| {
-            let record = record::encode(&Record::Table(new.schema.clone()));
+            let record = record::encode(&Record::Table(Box::new(new.schema.clone())));
             [(new.id, Some(record)), (old.id, None)]
         });
         let switched = fill().and_then(|()| Ok(self.store.set_records(records)?));

@@ -5,26 +5,30 @@
 //! the table must be empty. An index is built after that, while others write. ADD PRIMARY KEY writes every row anew, and SPLIT and MERGE change only
 //! partitions; those stand alone.
 
+mod constraint;
+mod key;
+
 use std::sync::Arc;
 
 use keys::Value;
 use syntax::table::{
     AlterTable, AlterationKind, Column as WrittenColumn, ColumnChange, ColumnType,
-    Index as WrittenIndex, OptionValue, PrimaryKey, TableOption,
+    Index as WrittenIndex, OptionValue, TableOption,
 };
 use syntax::{Ident, Name};
 use txn::{Direction, KeyRange, TableId};
 
-use super::columns::{self, NewColumn, part_names};
-use super::{Ground, options, partitions, table};
+use super::columns::{self, NewColumn};
+use super::{Ground, constraints, options, partitions, table};
 use crate::catalog::Change;
+use crate::check;
 use crate::default::{canonical, default_scalar};
 use crate::generated::renamed;
 use crate::names::{column_name, table_name};
 use crate::scalar::Given;
 use crate::schema::{Owned, Parts, fitting};
 use crate::sequence::Sequence;
-use crate::{Column, Error, Index, Result, Schema, Table};
+use crate::{Column, ConstraintError, Error, Index, Result, Schema, Table};
 
 /// Changes a table; answers with the indexes that are to be built.
 pub(super) fn alter(ground: Ground<'_>, alter: &AlterTable) -> Result<Vec<TableId>> {
@@ -33,7 +37,7 @@ pub(super) fn alter(ground: Ground<'_>, alter: &AlterTable) -> Result<Vec<TableI
     if let [alone] = alter.actions.as_slice() {
         match &alone.kind {
             AlterationKind::AddPrimaryKey(key) => {
-                add_key(ground, &change, &table, key)?;
+                key::add(ground, &change, &table, key)?;
                 return Ok(Vec::new());
             }
             AlterationKind::SplitAt(keys) => {
@@ -132,14 +136,19 @@ impl<'d> Draft<'d> {
             AlterationKind::RenameColumn { from, to } => self.rename_column(from, to),
             AlterationKind::AlterColumn { name, change } => self.alter_column(name, change),
             AlterationKind::AddIndex(index) => self.add_index(index),
-            AlterationKind::DropIndex(name) => self.drop_index(name),
+            AlterationKind::DropIndex(name) => self.drop_index(&column_name(name)),
             AlterationKind::RenameIndex { from, to } => {
                 self.rename_index(&column_name(from), &column_name(to))
             }
-            AlterationKind::DropConstraint { name, if_exists } => match self.drop_index(name) {
-                Err(Error::NoSuchIndex { .. }) if *if_exists => Ok(()),
+            AlterationKind::DropConstraint {
+                name, if_exists, ..
+            } => match self.drop_constraint(&column_name(name)) {
+                Err(Error::Constraint(ConstraintError::Unknown { .. })) if *if_exists => Ok(()),
                 other => other,
             },
+            AlterationKind::RenameConstraint { from, to } => {
+                self.rename_constraint(&column_name(from), column_name(to))
+            }
             AlterationKind::Set(written) => {
                 let is_count =
                     |option: &&TableOption| option.name.value.eq_ignore_ascii_case("bucket_count");
@@ -161,7 +170,9 @@ impl<'d> Draft<'d> {
                 self.parts.name = table_name(name)?;
                 Ok(())
             }
-            AlterationKind::AddConstraint(one) => Err(table::refused(&one.constraint)),
+            AlterationKind::AddConstraint(one) => {
+                constraints::add(self.ground, &mut self.parts, one)
+            }
             AlterationKind::AlterIndex { .. } => unsupported("the options of an index"),
             AlterationKind::AddPrimaryKey(_)
             | AlterationKind::SplitAt(_)
@@ -174,9 +185,13 @@ impl<'d> Draft<'d> {
     fn finish(self) -> Result<Vec<TableId>> {
         let schema = Schema::from_parts(self.parts)?;
         let strict = newly_strict(self.table.schema(), &schema);
+        let known = self.table.schema().foreign_keys();
+        constraints::refuse_ttl(self.ground, self.table, &schema)?;
+        constraints::announce(self.ground, self.change, known, schema.foreign_keys())?;
         let check = || {
             let needs_empty = self.needs_empty.as_deref();
-            check_rows(self.ground, self.table, &schema, &strict, needs_empty)
+            check_rows(self.ground, self.table, &schema, &strict, needs_empty)?;
+            constraints::check_rows(self.ground, self.table, &schema)
         };
         self.change.alter(self.table, schema.clone(), check)?;
         self.change.show_sequences(self.sequences);
@@ -284,6 +299,7 @@ impl<'d> Draft<'d> {
                 .any(|at| *at == position)
         };
         if let Some(index) = self.parts.indexes.iter().find(|index| uses(index)) {
+            constraints::refuse_index(self.ground, self.table, &index.name)?;
             if !cascade {
                 let name = &index.name;
                 return in_use(format!(
@@ -294,6 +310,16 @@ impl<'d> Draft<'d> {
             self.dropped.extend(gone.map(|index| index.id));
             self.parts.indexes.retain(|index| !uses(index));
         }
+        // As in PostgreSQL, constraints go with a column that they speak of.
+        let conditions: Vec<bool> = schema
+            .conditions()
+            .iter()
+            .map(|one| one.inputs.contains(&position))
+            .collect();
+        let mut gone = conditions.into_iter();
+        self.parts.checks.retain(|_| !gone.next().unwrap_or(false));
+        let foreign = &mut self.parts.foreign_keys;
+        foreign.retain(|key| !key.columns.contains(&position));
         let owned = self.parts.sequences.iter();
         let owned = owned.filter(|owned| owned.column == position);
         self.dropped.extend(owned.map(|owned| owned.sequence));
@@ -317,6 +343,7 @@ impl<'d> Draft<'d> {
                 column.former = renamed(text, &from_name, &name);
             }
         }
+        check::rename_column(&mut self.parts.checks, &from_name, &name);
         self.column(from)?.name = name;
         Ok(())
     }
@@ -439,8 +466,9 @@ impl<'d> Draft<'d> {
         })
     }
 
-    fn drop_index(&mut self, name: &Ident) -> Result<()> {
-        let at = self.index(&column_name(name))?;
+    fn drop_index(&mut self, name: &str) -> Result<()> {
+        let at = self.index(name)?;
+        constraints::refuse_index(self.ground, self.table, name)?;
         self.dropped.push(self.parts.indexes.remove(at).id);
         Ok(())
     }
@@ -517,65 +545,4 @@ fn check_rows(
         }
     }
     Ok(())
-}
-
-/// Why a table gets no other key.
-const KEYED: &str = "it has a primary key already; to sort its rows by another, create a new table \
-                     and copy them by INSERT INTO … SELECT …";
-
-/// Sorts a table that was made without a key by these columns.
-fn add_key(
-    ground: Ground<'_>,
-    change: &Change<'_>,
-    table: &Arc<Table>,
-    key: &PrimaryKey,
-) -> Result<()> {
-    let schema = table.schema();
-    let fault = |reason: &str| Error::Schema {
-        table: schema.name().to_owned(),
-        reason: reason.to_owned(),
-    };
-    let [hidden] = schema.key_positions() else {
-        return Err(fault(KEYED));
-    };
-    if !schema.columns().get(*hidden).is_some_and(|one| one.hidden) {
-        return Err(fault(KEYED));
-    }
-    if key.hash.is_some() {
-        return Err(Error::NeedsNewTable {
-            table: schema.name().to_owned(),
-            what: "ADD PRIMARY KEY … USING HASH".to_owned(),
-            reason: "every row would get a bucket, and another place in the table",
-        });
-    }
-    if !schema.indexes().is_empty() {
-        return Err(fault(
-            "it has indexes: drop them before it gets another key",
-        ));
-    }
-    let mut parts = schema.parts().clone();
-    parts.drop_column(*hidden);
-    let mut positions = Vec::new();
-    for name in part_names(&key.columns, "the primary key")? {
-        let found = parts.columns.iter().position(|column| column.name == name);
-        let no_such = || Error::NoSuchColumn {
-            table: parts.name.clone(),
-            column: name.clone(),
-        };
-        positions.push(found.ok_or_else(no_such)?);
-    }
-    for (position, column) in parts.columns.iter_mut().enumerate() {
-        column.not_null |= positions.contains(&position);
-    }
-    let mut new = Parts::new(parts.name, parts.columns, positions);
-    new.options = parts.options;
-    new.sequences = parts.sequences;
-    let without_hidden = |mut row: Vec<Value>| {
-        if *hidden < row.len() {
-            row.remove(*hidden);
-        }
-        row
-    };
-    let new = Schema::from_parts(new)?;
-    change.rewrite(ground.store, table, new, without_hidden)
 }

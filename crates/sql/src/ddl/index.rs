@@ -10,7 +10,7 @@ use syntax::statement::{CreateIndex, Drop, RenameIndex};
 use syntax::table::Index as Written;
 use txn::TableId;
 
-use super::{Ground, alter};
+use super::{Ground, alter, constraints};
 use crate::names::{column_name, table_name};
 use crate::{Error, Result, Schema, Table};
 
@@ -50,6 +50,7 @@ pub(super) fn drop(ground: Ground<'_>, drop: &Drop) -> Result<()> {
             Err(Error::UnknownIndex { .. }) if drop.if_exists => {}
             other => {
                 let (table, index) = other?;
+                constraints::refuse_index(ground, &table, &index)?;
                 found.push((table.schema().name().to_owned(), index));
             }
         }

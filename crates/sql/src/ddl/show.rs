@@ -1,21 +1,49 @@
 //! SHOW CREATE TABLE: a statement that would make the table as it is.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use keys::Type;
 
-use crate::schema::Parts;
-use crate::{Column, Identity, Index, Schema};
+use crate::foreign::referenced_columns;
+use crate::schema::{Action, Parts};
+use crate::{Catalog, Column, Identity, Index, Schema, Table};
 
 impl Schema {
-    /// The statement that makes the table as it is, without its partitions.
+    /// The statement that makes the table as it is, without its partitions and foreign keys.
     pub fn create_statement(&self) -> String {
-        create_statement(self)
+        create_statement(self, Vec::new())
     }
 }
 
-/// The statement that makes the table.
-pub(crate) fn create_statement(schema: &Schema) -> String {
+/// The clauses of a table's foreign keys.
+pub(crate) fn foreign_keys(catalog: &Catalog, table: &Arc<Table>) -> Vec<String> {
+    let parts = table.schema().parts();
+    let keys = parts.foreign_keys.iter().filter_map(|key| {
+        let parent = match key.parent {
+            None => Arc::clone(table),
+            Some(id) => catalog.by_id(id)?,
+        };
+        let referred = referenced_columns(&parent, key.target)?;
+        let mut line = format!(
+            "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({})",
+            quoted(&key.name),
+            names(parts, &key.columns),
+            quoted(parent.schema().name()),
+            names(parent.schema().parts(), &referred)
+        );
+        for (when, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
+            if action != Action::NoAction {
+                let _ = write!(line, " ON {when} {}", action.words());
+            }
+        }
+        Some(line + key.checked.words())
+    });
+    keys.collect()
+}
+
+/// The statement that makes the table, with these clauses besides what its schema says.
+pub(crate) fn create_statement(schema: &Schema, clauses: Vec<String>) -> String {
     let parts = schema.parts();
     let mut lines = Vec::new();
     for (position, column) in parts.columns.iter().enumerate() {
@@ -33,6 +61,10 @@ pub(crate) fn create_statement(schema: &Schema) -> String {
     } else if !schema.has_hidden_columns() {
         lines.push(format!("PRIMARY KEY ({})", names(parts, &parts.key)));
     }
+    let checks = parts.checks.iter();
+    lines
+        .extend(checks.map(|one| format!("CONSTRAINT {} CHECK ({})", quoted(&one.name), one.text)));
+    lines.extend(clauses);
     let mut text = format!("CREATE TABLE {} (\n    ", quoted(&parts.name));
     text.push_str(&lines.join(",\n    "));
     text.push_str("\n)");

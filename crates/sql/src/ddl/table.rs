@@ -1,12 +1,12 @@
 //! CREATE TABLE.
 
 use keys::{Type, Value};
-use syntax::ast;
-use syntax::table::{Constraint, CreateTable, OptionValue, TableOption};
+use syntax::table::{CreateTable, OptionValue, TableOption};
+use txn::TableId;
 
 use super::columns::{self, NewColumn, part_names};
 use super::show::quoted;
-use super::{Ground, key_values, options};
+use super::{Ground, constraints, key_values, options};
 use crate::catalog::NewTable;
 use crate::default::RANDOM_UUID;
 use crate::generated::BUCKETS_MAX;
@@ -31,9 +31,6 @@ pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
     let change = ground.catalog.change(ground.store);
     let name = table_name(&create.name)?;
     change.check_free(&name)?;
-    if let Some(Constraint { constraint, .. }) = create.constraints.first() {
-        return Err(refused(constraint));
-    }
     let mut columns = Vec::with_capacity(create.columns.len() + 1);
     let mut sequences = Vec::new();
     for written in &create.columns {
@@ -50,30 +47,26 @@ pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
         let index = columns::index(&parts.name, &parts.columns, &parts.indexes, written)?;
         parts.indexes.push(index);
     }
+    for (index, number) in parts.indexes.iter_mut().zip((1..=u64::MAX).rev()) {
+        // Until it gets its own, foreign keys of the same statement know it by this one.
+        index.id = TableId(number);
+    }
+    for constraint in &create.constraints {
+        constraints::add(ground, &mut parts, constraint)?;
+    }
     let (parts, split_keys) = with_options(parts, &create.options)?;
     let schema = Schema::from_parts(parts)?;
     let mut bounds = Vec::with_capacity(split_keys.len());
     for key in &split_keys {
         bounds.push(schema.encode_key_prefix(key)?);
     }
+    constraints::announce(ground, &change, &[], schema.foreign_keys())?;
     change.create(NewTable {
         schema,
         split_keys: &bounds,
         sequences,
     })?;
     Ok(())
-}
-
-/// Why a constraint is not kept.
-pub(super) fn refused(constraint: &ast::TableConstraint) -> Error {
-    let what = match constraint {
-        ast::TableConstraint::ForeignKey(_) => "a foreign key",
-        ast::TableConstraint::Check(_) => "a CHECK constraint",
-        _ => "a constraint other than PRIMARY KEY, UNIQUE and NOT NULL",
-    };
-    Error::Unsupported {
-        what: what.to_owned(),
-    }
 }
 
 /// The names of the key's columns; without any, a hidden column that is the key.

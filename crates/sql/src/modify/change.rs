@@ -13,6 +13,7 @@ use super::{Run, delete_row, replace_row};
 use crate::default::{default_scalar, is_default};
 use crate::execute::Answer;
 use crate::fast::{Keys, Path};
+use crate::foreign::Relations;
 use crate::names::{tree_name, tree_table_name};
 use crate::query::ResultColumn;
 use crate::scalar::{Given, Scalar, Scope};
@@ -29,6 +30,8 @@ pub(crate) struct ChangePlan {
     /// How DataFusion finds them.
     found: Found,
     pub(crate) returning: Option<Returning>,
+    /// Whether foreign keys are about what it changes.
+    related: bool,
 }
 
 /// A new value of a column.
@@ -83,7 +86,7 @@ impl ChangePlan {
             selection: update.selection.as_ref(),
             returning: update.returning.as_deref(),
         };
-        Self::new(&parts, hints)
+        Self::new(catalog, &parts, hints)
     }
 
     /// DELETE, and the types of its parameters as far as they are known here.
@@ -110,10 +113,22 @@ impl ChangePlan {
             selection: delete.selection.as_ref(),
             returning: delete.returning.as_deref(),
         };
-        Self::new(&parts, hints)
+        Self::new(catalog, &parts, hints)
     }
 
-    fn new(parts: &Parts<'_>, hints: &[Option<Type>]) -> Result<(Self, Vec<Option<Type>>)> {
+    /// The same, of rows that no foreign key is about any more.
+    pub(crate) fn unrelated(self) -> Self {
+        Self {
+            related: false,
+            ..self
+        }
+    }
+
+    fn new(
+        catalog: &Catalog,
+        parts: &Parts<'_>,
+        hints: &[Option<Type>],
+    ) -> Result<(Self, Vec<Option<Type>>)> {
         let table = Arc::clone(&parts.table);
         let schema = table.schema();
         let mut scope = Scope::new(schema, parts.alias.clone(), hints);
@@ -153,6 +168,7 @@ impl ChangePlan {
             path,
             found,
             returning,
+            related: Relations::of(catalog, &table)?.is_some(),
         };
         Ok((plan, parameters))
     }
@@ -208,20 +224,23 @@ impl ChangePlan {
             Some(_) => "UPDATE",
             None => "DELETE",
         };
-        let mut answer = Written::new(command, self.returning.as_ref());
+        let mut answer = Written::new(command, self.returning.as_ref(), self.related);
         for (old, new) in pairs {
             match new {
                 Some(new) => {
                     executor.warn_of_row(self.table.schema(), &new);
                     replace_row(transaction, &self.table, Some(&old), &new)?;
+                    answer.note(&self.table, Some(&old), Some(&new));
                     answer.add_written(transaction, &self.table, &new, given)?;
                 }
                 None => {
                     delete_row(transaction, &self.table, &old)?;
+                    answer.note(&self.table, Some(&old), None);
                     answer.add(&old, given)?;
                 }
             }
         }
+        answer.settle(executor, transaction)?;
         Ok(answer.finish())
     }
 

@@ -12,7 +12,7 @@
 use std::ops::ControlFlow;
 
 use keys::{Type, Value};
-use syntax::{Kind, ast};
+use syntax::ast;
 use txn::Reader;
 
 use crate::named::build;
@@ -48,14 +48,9 @@ impl Computed {
         if let ControlFlow::Break(error) = ast::VisitMut::visit(&mut exprs, &mut places) {
             return Err(error);
         }
-        let broken = || Error::Internal {
+        let mut query = build::selected("1").ok_or_else(|| Error::Internal {
             what: "our own query does not parse".to_owned(),
-        };
-        let parsed = syntax::parse("SELECT 1").map_err(|_| broken())?;
-        let Some(Kind::Query(query)) = parsed.into_iter().next().map(|one| one.kind) else {
-            return Err(broken());
-        };
-        let mut query = *query.query;
+        })?;
         if let ast::SetExpr::Select(select) = query.body.as_mut() {
             let items = exprs.into_iter().enumerate();
             let items = items.map(|(number, expr)| ast::SelectItem::ExprWithAlias {

@@ -17,6 +17,7 @@ use super::rows::insert_drawn;
 use super::{delete_row, find_row, insert_row, replace_row};
 use crate::default::default_scalar;
 use crate::execute::Answer;
+use crate::foreign::Relations;
 use crate::names::{column_name, table_name};
 use crate::query::{PlannedQuery, ResultColumn};
 use crate::scalar::{Given, Scalar, Scope};
@@ -43,6 +44,8 @@ pub(crate) struct InsertPlan {
     blind: Option<Blind>,
     /// Whether others may be about to write the same keys: not if each is new by itself.
     contended: bool,
+    /// Whether foreign keys are about its rows.
+    related: bool,
     pub(crate) returning: Option<Returning>,
 }
 
@@ -106,6 +109,7 @@ impl InsertPlan {
         };
         let plan = Self {
             contended: !schema.key_positions().iter().any(always_new),
+            related: Relations::of(catalog, &table)?.is_some(),
             table: Arc::clone(&table),
             mode: insert.mode,
             positions,
@@ -189,7 +193,7 @@ impl InsertPlan {
     /// Whether the row that is there is read before a new one is written.
     pub(crate) fn reads_first(&self) -> bool {
         let whole = self.said.len() == self.table.schema().columns().len();
-        let indexed = !self.table.indexes().is_empty() || self.table.schema().moves();
+        let indexed = !self.table.schema().writes_unseen();
         match self.mode {
             Mode::Insert | Mode::UpdateOn => true,
             Mode::Upsert if self.table.collection().is_some() => true,
@@ -222,7 +226,7 @@ impl InsertPlan {
             Mode::DeleteOn => "DELETE",
             _ => "INSERT",
         };
-        let mut answer = Written::new(command, self.returning.as_ref());
+        let mut answer = Written::new(command, self.returning.as_ref(), self.related);
         let mut planned = None;
         match &self.source {
             Source::Rows(rows) => {
@@ -259,6 +263,7 @@ impl InsertPlan {
                 executor.note_figures(&rows)?;
             }
         }
+        answer.settle(executor, transaction)?;
         Ok(answer.finish())
     }
 
@@ -380,7 +385,9 @@ impl InsertPlan {
         };
         match (self.mode, &old) {
             (Mode::DeleteOn, old) => {
-                delete_row(transaction, &self.table, old.as_ref().unwrap_or(&row))?;
+                let old = old.as_ref().unwrap_or(&row);
+                delete_row(transaction, &self.table, old)?;
+                answer.note(&self.table, Some(old), None);
                 answer.add(&row, given)?;
                 return Ok(None);
             }
@@ -395,6 +402,7 @@ impl InsertPlan {
             _ => {}
         }
         replace_row(transaction, &self.table, old.as_deref(), &row)?;
+        answer.note(&self.table, old.as_deref(), Some(&row));
         answer.add_written(transaction, &self.table, &row, given)?;
         Ok(None)
     }
@@ -422,6 +430,7 @@ impl InsertPlan {
             true => insert_drawn(transaction, table, &row)?,
             false => insert_row(transaction, table, &row)?,
         }
+        answer.note(table, None, Some(&row));
         answer.add_written(transaction, table, &row, given)?;
         Ok(None)
     }
@@ -453,6 +462,7 @@ impl InsertPlan {
         if let Some(conflict) = &self.conflict
             && let Some(row) = conflict.merge(transaction, table, met, given)?
         {
+            answer.note(table, Some(&met.old), Some(&row));
             answer.add_written(transaction, table, &row, given.0)?;
         }
         Ok(())

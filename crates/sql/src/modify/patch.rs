@@ -184,8 +184,9 @@ impl Blind {
         let filled = unsaid.all(|(position, column)| {
             said(&position) || !column.not_null || column.default.is_some()
         });
-        let kept = table.collection().is_some() || !table.indexes().is_empty();
-        if !filled || mixed || all || schema.moves() || kept {
+        let checked = !schema.conditions().is_empty();
+        let kept = table.collection().is_some() || !schema.writes_unseen();
+        if !filled || mixed || all || checked || kept {
             return Ok(None);
         }
         let slots = &schema.parts().slots;

@@ -8,10 +8,11 @@ use txn::Transaction;
 
 use super::find_row;
 use crate::execute::{Answer, AnswerRows};
+use crate::foreign::Changed;
 use crate::names::tree_name;
 use crate::query::{ResultColumn, title};
 use crate::scalar::{Given, Scalar, Scope};
-use crate::{Error, Result, Table};
+use crate::{Error, Executor, Result, Table};
 
 /// What RETURNING asks for.
 #[derive(Debug)]
@@ -109,15 +110,47 @@ pub(super) struct Written<'p> {
     returning: Option<&'p Returning>,
     rows: Vec<Vec<Value>>,
     count: u64,
+    /// The rows before and after, if foreign keys are about them.
+    changed: Option<Vec<Changed>>,
 }
 
 impl<'p> Written<'p> {
-    pub(super) fn new(command: &'static str, returning: Option<&'p Returning>) -> Self {
+    /// What a statement writes to a table, which is `related` to others or not.
+    pub(super) fn new(
+        command: &'static str,
+        returning: Option<&'p Returning>,
+        related: bool,
+    ) -> Self {
         Self {
             command,
             returning,
             rows: Vec::new(),
             count: 0,
+            changed: related.then(Vec::new),
+        }
+    }
+
+    /// Notes that a row was changed, made or deleted.
+    pub(super) fn note(
+        &mut self,
+        table: &Arc<Table>,
+        old: Option<&[Value]>,
+        new: Option<&[Value]>,
+    ) {
+        if let Some(changed) = &mut self.changed {
+            changed.push(Changed::new(table, old, new));
+        }
+    }
+
+    /// Keeps the foreign keys of what was written, and of what follows from it.
+    pub(super) fn settle(
+        &mut self,
+        executor: &Executor,
+        transaction: &mut Transaction,
+    ) -> Result<()> {
+        match self.changed.take() {
+            Some(changed) => executor.settle(transaction, changed),
+            None => Ok(()),
         }
     }
 

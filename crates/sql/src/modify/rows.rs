@@ -105,6 +105,23 @@ pub fn find_row(
     bytes.map(|bytes| schema.decode(&key, &bytes)).transpose()
 }
 
+/// Whether there is a row with the key of this one, and still will be at the commit, however changed.
+pub(crate) fn find_key(
+    transaction: &mut Transaction,
+    table: &Table,
+    row: &[Value],
+) -> Result<bool> {
+    let schema = table.schema();
+    let key = schema.encode_key(&schema.key_of(row))?;
+    let keys = [Some(key), schema.former_key(row)?];
+    for key in keys.into_iter().flatten() {
+        if transaction.holds(table.id(), &key)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// An error if there is a row with the key of this one.
 fn check_free(transaction: &Transaction, table: &Table, key: &Bytes, row: &[Value]) -> Result<()> {
     let former = table.schema().former_key(row)?;

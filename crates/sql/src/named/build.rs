@@ -1,11 +1,33 @@
 //! Pieces of trees, made by hand.
 
 use keys::Type;
-use syntax::ast;
+use syntax::{Kind, ast};
 
 /// A name that means itself.
 pub(crate) fn quoted(name: &str) -> ast::Ident {
     ast::Ident::with_quote('"', name)
+}
+
+/// The query `SELECT text`.
+pub(crate) fn selected(text: &str) -> Option<ast::Query> {
+    let statements = syntax::parse(&format!("SELECT {text}")).ok()?;
+    match statements.into_iter().next()?.kind {
+        Kind::Query(query) => Some(*query.query),
+        _ => None,
+    }
+}
+
+/// What a query asks for first.
+pub(crate) fn first_item(query: ast::Query) -> Option<ast::Expr> {
+    let ast::SetExpr::Select(select) = *query.body else {
+        return None;
+    };
+    match select.projection.into_iter().next()? {
+        ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+            Some(expr)
+        }
+        _ => None,
+    }
 }
 
 /// `$n`.

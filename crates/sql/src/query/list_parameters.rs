@@ -9,6 +9,7 @@
 //!   id <> ALL ($1)             NOT is_any(id, $1)
 //!   n = ANY ($1::numeric[])    is_any_number(n, $1): decimals have the digits of the other side
 //!   n = ANY (ARRAY[1.5, 2])    n IN (1.5, 2), for the same reason
+//!   unnest($1::numeric(8,2)[]) unnest(CAST(list_of_utf8($1) AS numeric(8,2)[]))
 //! ```
 
 use std::collections::BTreeSet;
@@ -45,7 +46,7 @@ const IS_ANY: &str = "is_any";
 const IS_ANY_NUMBER: &str = "is_any_number";
 
 /// Types that a list may be of.
-const ELEMENTS: [Type; 12] = [
+const ELEMENTS: [Type; 14] = [
     Type::Bool,
     Type::Int16,
     Type::Int32,
@@ -55,9 +56,11 @@ const ELEMENTS: [Type; 12] = [
     Type::Float,
     Type::Double,
     Type::Utf8,
+    Type::String,
     Type::Uuid,
     Type::Date,
     Type::Timestamp,
+    Type::Interval,
 ];
 
 /// Reads parameters as lists where they stand as lists.
@@ -96,8 +99,18 @@ fn replaced(expr: &Expr) -> Option<Expr> {
             data_type,
             ..
         } if is_parameter(inner) => {
-            let kind = element(data_type)?;
-            Some(call(&reader_name(kind), vec![inner.as_ref().clone()]))
+            let list = |kind| call(&reader_name(kind), vec![inner.as_ref().clone()]);
+            match element(data_type) {
+                Some(kind) => Some(list(kind)),
+                // Their digits are those of the cast.
+                None => decimals(data_type).map(|_| Expr::Cast {
+                    kind: ast::CastKind::Cast,
+                    expr: Box::new(list(Type::Utf8)),
+                    data_type: data_type.clone(),
+                    array: false,
+                    format: None,
+                }),
+            }
         }
         Expr::AnyOp {
             left,
@@ -180,7 +193,10 @@ pub(crate) fn element(kind: &ast::DataType) -> Option<Type> {
         return Some(Type::Uint32);
     }
     let plain = plain_type(element);
-    let kind = syntax::cast_type(plain.as_ref().unwrap_or(element))?;
+    let kind = match syntax::cast_type(plain.as_ref().unwrap_or(element))? {
+        Type::Json => Type::Utf8,
+        kind => kind,
+    };
     ELEMENTS.contains(&kind).then_some(kind)
 }
 

@@ -5,6 +5,7 @@
 //!                                    stands around a subquery can call them so
 //!   FETCH FIRST 2 ROWS ONLY          LIMIT 2
 //!   generate_series(1, 3) g          the column is called g as well
+//!   unnest('{1,2}'::int[])           the column is called unnest
 //!   SELECT generate_series(1, 3)     SELECT unnest(generate_series(1, 3))
 //!   SELECT EXISTS (SELECT …)         SELECT (SELECT count(*) > 0 …)
 //!   a SIMILAR TO 'x%'                a ~ '^(?s:x.*)$'
@@ -20,9 +21,13 @@ use keys::{Type, Value};
 use syntax::ast::{self, VisitMut, VisitorMut};
 
 use super::titles::title;
-use super::{formats, patterns};
+use super::{formats, patterns, unique};
+use crate::named::build;
 use crate::names::tree_name;
 use crate::{Error, Fault, Result, cast, number};
+
+/// What the elements of lists are called as rows.
+const UNNEST: &str = "unnest";
 
 /// The query in words that DataFusion understands.
 pub(crate) fn understood(query: &ast::Query) -> Result<ast::Query> {
@@ -61,6 +66,16 @@ impl VisitorMut for Phrases {
 
     fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<Error> {
         let (name, alias) = match factor {
+            ast::TableFactor::UNNEST {
+                alias,
+                array_exprs,
+                with_ordinality: false,
+                with_offset: false,
+                ..
+            } => {
+                name_elements(alias, array_exprs.len());
+                return ControlFlow::Continue(());
+            }
             ast::TableFactor::Table {
                 name,
                 alias,
@@ -263,6 +278,32 @@ fn name_series(alias: &mut Option<ast::TableAlias>) {
     }
 }
 
+/// The columns of UNNEST are called so, or as its alias if there is one of them.
+fn name_elements(alias: &mut Option<ast::TableAlias>, columns: usize) {
+    let named = alias.as_ref().map(|alias| tree_name(&alias.name));
+    let column = named.filter(|_| columns == 1);
+    let column = column.unwrap_or_else(|| UNNEST.to_owned());
+    let alias = alias.get_or_insert_with(|| ast::TableAlias {
+        explicit: true,
+        name: ast::Ident::new(UNNEST),
+        columns: Vec::new(),
+        at: None,
+    });
+    if !alias.columns.is_empty() {
+        return;
+    }
+    for place in 0..columns {
+        let name = match place {
+            0 => column.clone(),
+            place => unique::marked(&column, place),
+        };
+        alias.columns.push(ast::TableAliasColumnDef {
+            name: ast::Ident::with_quote('"', name),
+            data_type: None,
+        });
+    }
+}
+
 fn name_columns(body: &mut ast::SetExpr) {
     let select = match body {
         ast::SetExpr::Select(select) => select,
@@ -362,16 +403,5 @@ fn count_instead(expr: &mut ast::Expr) {
 
 /// `count(*) > 0`, or `= 0`.
 fn counted(op: &str) -> Option<ast::Expr> {
-    let text = format!("SELECT count(*) {op} 0");
-    let statement = syntax::parse(&text).ok()?.into_iter().next()?;
-    let syntax::Kind::Query(query) = statement.kind else {
-        return None;
-    };
-    let ast::SetExpr::Select(select) = query.query.body.as_ref() else {
-        return None;
-    };
-    match select.projection.first() {
-        Some(ast::SelectItem::UnnamedExpr(expr)) => Some(expr.clone()),
-        _ => None,
-    }
+    build::first_item(build::selected(&format!("count(*) {op} 0"))?)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::SessionConfig;
@@ -71,23 +71,10 @@ impl Queries {
         plans: usize,
     ) -> Self {
         let runtime = memory::runtime();
-        let mut builder = SessionStateBuilder::new()
-            .with_config(config())
-            .with_runtime_env(Arc::clone(&runtime))
-            .with_default_features();
-        builder = builder.with_type_planner(Arc::new(rewrite::Types));
-        builder = builder.with_physical_optimizer_rules(physical_rules());
-        let functions = builder.scalar_functions().get_or_insert_default();
-        functions.extend(functions::all());
-        functions.extend(counting::functions());
-        functions.extend(list_parameters::functions());
+        let mut functions: Vec<Arc<ScalarUDF>> = counting::functions().collect();
         functions.extend(system::all_functions(catalog, store, statements));
-        let planners = builder.expr_planners().get_or_insert_default();
-        planners.insert(0, Arc::new(Typing));
-        let aggregates = builder.aggregate_functions().get_or_insert_default();
-        aggregates.push(sums::sum());
         let shared = Shared {
-            state: builder.build(),
+            state: state(functions, &runtime),
             runtime,
             store: Arc::clone(store),
             statements: Arc::clone(statements),
@@ -136,6 +123,35 @@ impl Queries {
     }
 }
 
+/// DataFusion with our types and functions, and some more of those.
+pub(super) fn state(more: Vec<Arc<ScalarUDF>>, runtime: &Arc<RuntimeEnv>) -> SessionState {
+    let mut builder = SessionStateBuilder::new()
+        .with_config(config())
+        .with_runtime_env(Arc::clone(runtime))
+        .with_default_features();
+    builder = builder.with_type_planner(Arc::new(rewrite::Types));
+    builder = builder.with_physical_optimizer_rules(physical_rules());
+    let functions = builder.scalar_functions().get_or_insert_default();
+    functions.extend(functions::all());
+    functions.extend(list_parameters::functions());
+    functions.extend(more);
+    let planners = builder.expr_planners().get_or_insert_default();
+    planners.insert(0, Arc::new(Typing));
+    let aggregates = builder.aggregate_functions().get_or_insert_default();
+    aggregates.push(sums::sum());
+    builder.build()
+}
+
+/// A query in words that DataFusion understands.
+pub(super) fn understood(query: &ast::Query, hints: &[Option<Type>]) -> Result<ast::Query> {
+    let mut understood = phrases::understood(query)?;
+    chains::shorten(&mut understood);
+    numbers::spell(&mut understood);
+    yql::rewrite(&mut understood);
+    value_types::write(&mut understood, hints);
+    Ok(understood)
+}
+
 /// A query as a logical plan, its parameters still open.
 pub(crate) async fn logical(
     state: &SessionState,
@@ -143,11 +159,7 @@ pub(crate) async fn logical(
     hints: &[Option<Type>],
 ) -> Result<LogicalPlan> {
     refuse_skipping(query)?;
-    let mut understood = phrases::understood(query)?;
-    chains::shorten(&mut understood);
-    numbers::spell(&mut understood);
-    yql::rewrite(&mut understood);
-    value_types::write(&mut understood, hints);
+    let understood = understood(query, hints)?;
     let statement = ast::Statement::Query(Box::new(understood));
     let statement = DataFusionStatement::Statement(Box::new(statement));
     let plan = state.statement_to_plan(statement).await;

@@ -52,10 +52,15 @@ fn column(expr: &Expr) -> Option<String> {
     }
 }
 
+/// A name that a client sees as this one.
+pub(super) fn marked(name: &str, position: usize) -> String {
+    format!("{name}{MARK}{position}")
+}
+
 fn renamed(expr: &Expr, name: &str, position: usize) -> SelectItem {
     SelectItem::ExprWithAlias {
         expr: expr.clone(),
-        alias: Ident::with_quote('"', format!("{name}{MARK}{position}")),
+        alias: Ident::with_quote('"', marked(name, position)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use keys::KEY_COLUMNS_MAX;
 
-use super::{Column, DEFAULT_BYTES_MAX, INDEXES_MAX, NAME_CHARS_MAX, Parts};
+use super::{CONSTRAINTS_MAX, Column, DEFAULT_BYTES_MAX, INDEXES_MAX, NAME_CHARS_MAX, Parts};
 
 /// What is wrong with a schema, if anything.
 pub(super) fn fault(parts: &Parts) -> Option<String> {
@@ -11,6 +11,7 @@ pub(super) fn fault(parts: &Parts) -> Option<String> {
         .or_else(|| key_fault(parts))
         .or_else(|| slots_fault(parts))
         .or_else(|| indexes_fault(parts))
+        .or_else(|| constraints_fault(parts))
         .or_else(|| rest_fault(parts))
 }
 
@@ -183,6 +184,46 @@ fn indexes_fault(parts: &Parts) -> Option<String> {
         }
     }
     None
+}
+
+fn constraints_fault(parts: &Parts) -> Option<String> {
+    let checks = parts.checks.iter().map(|check| &check.name);
+    let foreign = parts.foreign_keys.iter().map(|foreign| &foreign.name);
+    for (what, count) in [("CHECKs", checks.len()), ("foreign keys", foreign.len())] {
+        if count > CONSTRAINTS_MAX {
+            return Some(format!(
+                "a table may have {CONSTRAINTS_MAX} {what}, this one has {count}"
+            ));
+        }
+    }
+    let names: Vec<&String> = checks.chain(foreign).collect();
+    for (at, name) in names.iter().enumerate() {
+        if let Some(fault) = name_fault("constraint", name) {
+            return Some(fault);
+        }
+        if names.iter().take(at).any(|other| other == name) {
+            return Some(format!("constraint `{name}` is there twice"));
+        }
+    }
+    let long = |check: &&super::Check| check.text.len() > DEFAULT_BYTES_MAX;
+    if let Some(check) = parts.checks.iter().find(long) {
+        return Some(format!(
+            "a CHECK may have {DEFAULT_BYTES_MAX} bytes, `{}` has {}",
+            check.name,
+            check.text.len()
+        ));
+    }
+    let size = parts.columns.len();
+    let lost = |foreign: &&super::ForeignKey| {
+        foreign.columns.is_empty() || foreign.columns.iter().any(|at| *at >= size)
+    };
+    let lost = parts.foreign_keys.iter().find(lost);
+    lost.map(|one| {
+        format!(
+            "foreign key `{}` names a column that is not there",
+            one.name
+        )
+    })
 }
 
 fn rest_fault(parts: &Parts) -> Option<String> {

@@ -1,11 +1,12 @@
 //! The rows of `information_schema`.
 
+use super::constraints::ConstraintKind;
 use super::definition::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, SYS};
 use super::objects::{Attribute, DATABASE, Kind, OWNER, Objects, Relation};
 use super::rows::{Cell, Rows};
 use super::tables::number;
 use super::types;
-use crate::{Definition, Identity};
+use crate::{Checked, Definition, Identity};
 
 const DATABASE_NAME: &str = DATABASE.0;
 
@@ -36,6 +37,8 @@ pub(super) fn fill(name: &str, objects: &Objects, rows: &mut Rows) {
         "key_column_usage" => key_columns(objects, rows),
         "sequences" => sequences(objects, rows),
         "constraint_column_usage" => constrained_columns(objects, rows),
+        "referential_constraints" => references(objects, rows),
+        "check_constraints" => checks(objects, rows),
         _ => {}
     }
 }
@@ -145,64 +148,152 @@ fn numeric_bits(name: &str, modifier: i64) -> Option<(i64, i64, i64)> {
 }
 
 fn constraints(objects: &Objects, rows: &mut Rows) {
-    for (relation, index) in objects.indexes().filter(|(_, index)| index.primary) {
-        let Some(table) = objects.by_oid(index.table) else {
-            continue;
+    let mut push = |name: &str, table: i64, kind: &str, checked: Checked| {
+        let Some(table) = objects.by_oid(table) else {
+            return;
         };
+        let yes = |yes: bool| -> Cell { if yes { "YES" } else { "NO" }.into() };
         rows.push([
             ("constraint_catalog", DATABASE_NAME.into()),
-            ("constraint_schema", relation.schema.0.into()),
-            ("constraint_name", relation.name.as_str().into()),
+            ("constraint_schema", table.schema.0.into()),
+            ("constraint_name", name.into()),
             ("table_catalog", DATABASE_NAME.into()),
             ("table_schema", table.schema.0.into()),
             ("table_name", table.name.as_str().into()),
-            ("constraint_type", "PRIMARY KEY".into()),
-            ("is_deferrable", "NO".into()),
-            ("initially_deferred", "NO".into()),
+            ("constraint_type", kind.into()),
+            ("is_deferrable", yes(checked != Checked::Always)),
+            ("initially_deferred", yes(checked == Checked::Deferred)),
             ("enforced", "YES".into()),
+        ]);
+    };
+    for (relation, index) in objects.indexes().filter(|(_, index)| index.primary) {
+        push(&relation.name, index.table, "PRIMARY KEY", Checked::Always);
+    }
+    for one in objects.constraints() {
+        let (kind, checked) = match &one.kind {
+            ConstraintKind::Check { .. } => ("CHECK", Checked::Always),
+            ConstraintKind::Foreign(reference) => ("FOREIGN KEY", reference.checked),
+        };
+        push(&one.name, one.table, kind, checked);
+    }
+}
+
+fn references(objects: &Objects, rows: &mut Rows) {
+    for one in objects.constraints() {
+        let ConstraintKind::Foreign(reference) = &one.kind else {
+            continue;
+        };
+        let unique = objects.by_oid(reference.index);
+        rows.push([
+            ("constraint_catalog", DATABASE_NAME.into()),
+            ("constraint_schema", PUBLIC.0.into()),
+            ("constraint_name", one.name.as_str().into()),
+            ("unique_constraint_catalog", DATABASE_NAME.into()),
+            ("unique_constraint_schema", PUBLIC.0.into()),
+            (
+                "unique_constraint_name",
+                unique.map(|one| one.name.as_str()).into(),
+            ),
+            ("match_option", "NONE".into()),
+            ("update_rule", reference.on_update.words().into()),
+            ("delete_rule", reference.on_delete.words().into()),
         ]);
     }
 }
 
-/// The columns of each constraint, with their place in it.
-fn constrained(objects: &Objects) -> impl Iterator<Item = (&Relation, &Relation, &Attribute, i64)> {
-    let primary = objects.indexes().filter(|(_, index)| index.primary);
-    primary.flat_map(|(relation, index)| {
-        let table = objects.by_oid(index.table);
-        let places = index.columns.iter().enumerate();
-        places.filter_map(move |(place, at)| {
-            let table = table?;
-            Some((relation, table, table.column(*at)?, number(place) + 1))
+fn checks(objects: &Objects, rows: &mut Rows) {
+    for one in objects.constraints() {
+        if let ConstraintKind::Check { text } = &one.kind {
+            rows.push([
+                ("constraint_catalog", DATABASE_NAME.into()),
+                ("constraint_schema", PUBLIC.0.into()),
+                ("constraint_name", one.name.as_str().into()),
+                ("check_clause", format!("(({text}))").into()),
+            ]);
+        }
+    }
+}
+
+/// A column that a constraint is about.
+struct Constrained<'c> {
+    constraint: &'c str,
+    table: &'c Relation,
+    column: &'c Attribute,
+    /// Its place in the constraint, from 1.
+    place: i64,
+}
+
+fn constrained<'c>(
+    objects: &'c Objects,
+    constraint: &'c str,
+    table: i64,
+    columns: &'c [i64],
+) -> impl Iterator<Item = Constrained<'c>> {
+    let table = objects.by_oid(table);
+    let places = columns.iter().enumerate();
+    places.filter_map(move |(place, at)| {
+        let table = table?;
+        Some(Constrained {
+            constraint,
+            table,
+            column: table.column(*at)?,
+            place: number(place) + 1,
         })
     })
 }
 
+/// The columns of each primary key.
+fn of_keys(objects: &Objects) -> impl Iterator<Item = Constrained<'_>> {
+    let primary = objects.indexes().filter(|(_, index)| index.primary);
+    primary.flat_map(|(relation, index)| {
+        constrained(objects, &relation.name, index.table, &index.columns)
+    })
+}
+
 fn key_columns(objects: &Objects, rows: &mut Rows) {
-    for (relation, table, column, place) in constrained(objects) {
+    let mut push = |one: Constrained<'_>, refers: bool| {
+        let position = refers.then_some(one.place);
         rows.push([
             ("constraint_catalog", DATABASE_NAME.into()),
-            ("constraint_schema", relation.schema.0.into()),
-            ("constraint_name", relation.name.as_str().into()),
+            ("constraint_schema", one.table.schema.0.into()),
+            ("constraint_name", one.constraint.into()),
             ("table_catalog", DATABASE_NAME.into()),
-            ("table_schema", table.schema.0.into()),
-            ("table_name", table.name.as_str().into()),
-            ("column_name", column.name.as_str().into()),
-            ("ordinal_position", place.into()),
+            ("table_schema", one.table.schema.0.into()),
+            ("table_name", one.table.name.as_str().into()),
+            ("column_name", one.column.name.as_str().into()),
+            ("ordinal_position", one.place.into()),
+            ("position_in_unique_constraint", position.into()),
         ]);
+    };
+    of_keys(objects).for_each(|one| push(one, false));
+    for one in objects.constraints() {
+        if let ConstraintKind::Foreign(_) = &one.kind {
+            let columns = constrained(objects, &one.name, one.table, &one.columns);
+            columns.for_each(|one| push(one, true));
+        }
     }
 }
 
+/// The columns that constraints are about: those of a foreign key are the ones that it refers to.
 fn constrained_columns(objects: &Objects, rows: &mut Rows) {
-    for (relation, table, column, _) in constrained(objects) {
+    let mut push = |one: Constrained<'_>| {
         rows.push([
             ("table_catalog", DATABASE_NAME.into()),
-            ("table_schema", table.schema.0.into()),
-            ("table_name", table.name.as_str().into()),
-            ("column_name", column.name.as_str().into()),
+            ("table_schema", one.table.schema.0.into()),
+            ("table_name", one.table.name.as_str().into()),
+            ("column_name", one.column.name.as_str().into()),
             ("constraint_catalog", DATABASE_NAME.into()),
-            ("constraint_schema", relation.schema.0.into()),
-            ("constraint_name", relation.name.as_str().into()),
+            ("constraint_schema", one.table.schema.0.into()),
+            ("constraint_name", one.constraint.into()),
         ]);
+    };
+    of_keys(objects).for_each(&mut push);
+    for one in objects.constraints() {
+        let (table, columns) = match &one.kind {
+            ConstraintKind::Check { .. } => (one.table, &one.columns),
+            ConstraintKind::Foreign(reference) => (reference.parent, &reference.columns),
+        };
+        constrained(objects, &one.name, table, columns).for_each(&mut push);
     }
 }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use keys::{Declared, Type, Value};
 use txn::{Store, TableId};
 
+use super::constraints::Constraint;
 use super::definition::{self, Definition, PUBLIC};
 use super::types;
 use crate::{Catalog, Identity, Sequence, Table, collection, default, sequence};
@@ -44,7 +45,7 @@ pub(crate) fn table_oid(table: TableId) -> i64 {
 }
 
 /// The number of a table's primary key.
-fn key_oid(table: TableId) -> i64 {
+pub(super) fn key_oid(table: TableId) -> i64 {
     table_oid(table) + 1
 }
 
@@ -145,6 +146,7 @@ impl Kind {
 pub(crate) struct Objects {
     relations: Vec<Relation>,
     owned: Vec<Owned>,
+    constraints: Vec<Constraint>,
 }
 
 /// A sequence that goes with a column.
@@ -159,7 +161,7 @@ impl Objects {
     /// Looks at what there is now.
     pub(crate) fn new(catalog: &Catalog, store: &Arc<Store>) -> Self {
         let mut relations: Vec<Relation> = definition::each().map(Relation::system).collect();
-        let mut owned = Vec::new();
+        let (mut owned, mut constraints) = (Vec::new(), Vec::new());
         for one in catalog.sequences() {
             relations.push(Relation::sequence(&one, store));
         }
@@ -175,6 +177,7 @@ impl Objects {
                 table: relation.oid,
                 column: number(one.column),
             }));
+            constraints.extend(Constraint::of(catalog, &table));
             let indexes = indexes(&table, &relation);
             relation.indexed = !indexes.is_empty();
             relations.extend(indexes);
@@ -186,7 +189,16 @@ impl Objects {
                 ..Relation::table(&table)
             });
         }
-        Self { relations, owned }
+        Self {
+            relations,
+            owned,
+            constraints,
+        }
+    }
+
+    /// CHECKs and foreign keys.
+    pub(crate) fn constraints(&self) -> &[Constraint] {
+        &self.constraints
     }
 
     /// The sequences that go with columns.
@@ -222,6 +234,7 @@ impl Objects {
         Self {
             relations: definition::each().map(Relation::system).collect(),
             owned: Vec::new(),
+            constraints: Vec::new(),
         }
     }
 
@@ -531,7 +544,7 @@ fn size(table: &Table, store: &Store) -> (u64, u64) {
 }
 
 /// PostgreSQL counts columns from 1.
-fn number(index: usize) -> i64 {
+pub(super) fn number(index: usize) -> i64 {
     i64::try_from(index).expect("a table has few columns") + 1
 }
 

@@ -25,11 +25,12 @@ pub(super) fn alter(mut reader: Reader<'_>) -> Result<Statement> {
     let mut actions = Vec::new();
     loop {
         let start = reader.start();
-        let Some(kind) = change(&mut reader)? else {
+        let Some(changes) = change(&mut reader)? else {
             return fall_back(reader, CHANGES);
         };
         let span = reader.since(start);
-        actions.push(Alteration { kind, span });
+        let changes = changes.into_iter();
+        actions.extend(changes.map(|kind| Alteration { kind, span }));
         if !reader.accept_token(&Token::Comma) {
             break;
         }
@@ -62,14 +63,15 @@ pub(super) fn index(mut reader: Reader<'_>) -> Result<Statement> {
     Ok(Statement::new(span, Kind::RenameIndex(Box::new(rename))))
 }
 
-/// Reads one change, or nothing if none of ours begins here.
-fn change(reader: &mut Reader<'_>) -> Result<Option<AlterationKind>> {
+/// Reads a change, which is several if a column brings more with it; nothing if none of ours begins here.
+fn change(reader: &mut Reader<'_>) -> Result<Option<Vec<AlterationKind>>> {
     let parenthesis = is_token(reader.peek(1), &Token::LParen);
-    Ok(Some(if reader.accept("add") {
-        add(reader)?
-    } else if reader.accept("drop") {
+    if reader.accept("add") {
+        return add(reader).map(Some);
+    }
+    let kind = if reader.accept("drop") {
         drop(reader)?
-    } else if reader.is("rename") && !reader.are("rename constraint") {
+    } else if reader.is("rename") {
         rename(reader)?
     } else if reader.accept("alter index") {
         let name = reader.ident()?;
@@ -96,32 +98,53 @@ fn change(reader: &mut Reader<'_>) -> Result<Option<AlterationKind>> {
         AlterationKind::MergePartitions(merge(reader)?)
     } else {
         return Ok(None);
-    }))
+    };
+    Ok(Some(vec![kind]))
 }
 
-fn add(reader: &mut Reader<'_>) -> Result<AlterationKind> {
+fn add(reader: &mut Reader<'_>) -> Result<Vec<AlterationKind>> {
     if begins_index(reader, 0) {
-        return Ok(AlterationKind::AddIndex(Box::new(written_index(reader)?)));
+        let index = written_index(reader)?;
+        return Ok(vec![AlterationKind::AddIndex(Box::new(index))]);
     }
+    let start = reader.start();
     if begins_constraint(reader, 0) {
-        return Ok(match constraint(reader)? {
-            Clause::Key(key) => AlterationKind::AddPrimaryKey(key),
-            Clause::Index(index) => AlterationKind::AddIndex(Box::new(index)),
-            Clause::Constraint(constraint) => AlterationKind::AddConstraint(Box::new(constraint)),
-        });
+        let added = added(constraint(reader)?);
+        if reader.are("not valid") {
+            let reason = "a constraint holds for the rows that are there too: leave out NOT VALID";
+            return Err(reader.invalid(reader.start(), reason));
+        }
+        return Ok(vec![added]);
     }
     reader.accept("column");
     let if_not_exists = reader.accept("if not exists");
-    let start = reader.start();
     let (column, clauses) = column(reader)?;
-    if !clauses.is_empty() {
-        let reason = "a column that is added cannot bring a key, index or constraint: add it apart";
+    if clauses.iter().any(|one| matches!(one, Clause::Key(_))) {
+        let reason = "a column that is added cannot be the primary key: that is chosen when the table \
+                      is made";
         return Err(reader.invalid(start, reason));
     }
-    Ok(AlterationKind::AddColumn {
+    if if_not_exists && !clauses.is_empty() {
+        let reason =
+            "with IF NOT EXISTS a column cannot bring an index or a constraint: add it apart";
+        return Err(reader.invalid(start, reason));
+    }
+    let column = AlterationKind::AddColumn {
         column: Box::new(column),
         if_not_exists,
-    })
+    };
+    Ok([column]
+        .into_iter()
+        .chain(clauses.into_iter().map(added))
+        .collect())
+}
+
+fn added(clause: Clause) -> AlterationKind {
+    match clause {
+        Clause::Key(key) => AlterationKind::AddPrimaryKey(key),
+        Clause::Index(index) => AlterationKind::AddIndex(Box::new(index)),
+        Clause::Constraint(constraint) => AlterationKind::AddConstraint(Box::new(constraint)),
+    }
 }
 
 fn drop(reader: &mut Reader<'_>) -> Result<AlterationKind> {
@@ -132,8 +155,12 @@ fn drop(reader: &mut Reader<'_>) -> Result<AlterationKind> {
     if reader.accept("constraint") {
         let if_exists = reader.accept("if exists");
         let name = reader.ident()?;
-        drop_behaviour(reader);
-        return Ok(AlterationKind::DropConstraint { name, if_exists });
+        let cascade = drop_behaviour(reader);
+        return Ok(AlterationKind::DropConstraint {
+            name,
+            if_exists,
+            cascade,
+        });
     }
     reader.accept("column");
     let if_exists = reader.accept("if exists");
@@ -159,9 +186,12 @@ fn rename(reader: &mut Reader<'_>) -> Result<AlterationKind> {
     if reader.accept("to") {
         return Ok(AlterationKind::RenameTo(reader.name()?));
     }
-    let is_index = reader.is("index") && is_word(reader.peek(2), "to");
+    let is = |word: &str| reader.is(word) && is_word(reader.peek(2), "to");
+    let (is_index, is_constraint) = (is("index"), is("constraint"));
     if is_index {
         reader.expect("index")?;
+    } else if is_constraint {
+        reader.expect("constraint")?;
     } else {
         reader.accept("column");
     }
@@ -170,6 +200,8 @@ fn rename(reader: &mut Reader<'_>) -> Result<AlterationKind> {
     let to = reader.ident()?;
     Ok(if is_index {
         AlterationKind::RenameIndex { from, to }
+    } else if is_constraint {
+        AlterationKind::RenameConstraint { from, to }
     } else {
         AlterationKind::RenameColumn { from, to }
     })

@@ -97,6 +97,9 @@ pub(super) fn set(reader: &mut Reader<'_>) -> Result<Kind> {
         return Ok(Kind::Other(Box::new(other)));
     }
     reader.expect("set")?;
+    if reader.is("constraints") && !is_token(reader.peek(1), &Token::Eq) {
+        return constraints(reader);
+    }
     if reader.accept("session characteristics as transaction") {
         let modes = transaction_modes(reader)?;
         return Ok(Kind::Set(Set::Transaction {
@@ -133,6 +136,20 @@ pub(super) fn set(reader: &mut Reader<'_>) -> Result<Kind> {
         Some(reader.items(setting_text)?)
     };
     Ok(Kind::Set(Set::Variable { local, name, value }))
+}
+
+/// CONSTRAINTS { ALL | name, … } { DEFERRED | IMMEDIATE }.
+fn constraints(reader: &mut Reader<'_>) -> Result<Kind> {
+    reader.expect("constraints")?;
+    let names = match reader.accept("all") {
+        true => Vec::new(),
+        false => reader.items(Reader::name)?,
+    };
+    let deferred = reader.accept("deferred");
+    if !deferred && !reader.accept("immediate") {
+        return Err(reader.unexpected("DEFERRED or IMMEDIATE"));
+    }
+    Ok(Kind::Set(Set::Constraints { names, deferred }))
 }
 
 /// ALTER SYSTEM SET name = value, ALTER SYSTEM RESET name or ALL.

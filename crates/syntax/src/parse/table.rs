@@ -7,7 +7,7 @@ use super::options::options;
 use super::other;
 use crate::ast;
 use crate::error::Result;
-use crate::reader::{Reader, convert_ident};
+use crate::reader::{Reader, convert_ident, tree_ident};
 use crate::span::Span;
 use crate::statement::{Expression, Ident, Kind, Statement};
 use crate::table::{
@@ -388,11 +388,14 @@ fn apply(
                 span,
             })));
         }
-        ast::ColumnOption::Check(check) => {
+        ast::ColumnOption::Check(mut check) => {
+            check.name = constraint.map(|name| tree_ident(&name));
             let constraint = check.into();
             return Ok(Some(Clause::Constraint(Constraint { constraint, span })));
         }
-        ast::ColumnOption::ForeignKey(foreign) => {
+        ast::ColumnOption::ForeignKey(mut foreign) => {
+            foreign.name = constraint.map(|name| tree_ident(&name));
+            foreign.columns = vec![tree_ident(&column.name)];
             let constraint = foreign.into();
             return Ok(Some(Clause::Constraint(Constraint { constraint, span })));
         }

@@ -187,6 +187,10 @@ impl Printer<'_> {
                 let name = name.as_deref().unwrap_or("all");
                 format!("set system {name} {value:?}")
             }
+            Kind::Set(Set::Constraints { names, deferred }) => {
+                let names = self.list(names, |name| self.name(name));
+                format!("set constraints {names} deferred {deferred}")
+            }
             Kind::Set(Set::Transaction { session, modes }) => {
                 let whose = if *session { "session" } else { "transaction" };
                 format!("set {whose} modes{}", modes_text(modes))
@@ -425,9 +429,18 @@ impl Printer<'_> {
             AlterationKind::AddConstraint(constraint) => {
                 format!("add constraint {}", self.at(constraint.span))
             }
-            AlterationKind::DropConstraint { name, if_exists } => {
+            AlterationKind::DropConstraint {
+                name,
+                if_exists,
+                cascade,
+            } => {
                 let exists = if *if_exists { " if exists" } else { "" };
-                format!("drop constraint{exists} {}", self.ident(name))
+                let cascade = if *cascade { " cascade" } else { "" };
+                format!("drop constraint{exists} {}{cascade}", self.ident(name))
+            }
+            AlterationKind::RenameConstraint { from, to } => {
+                let [from, to] = [from, to].map(|name| self.ident(name));
+                format!("rename constraint {from} to {to}")
             }
             AlterationKind::Set(options) => {
                 format!("set {}", self.list(options, |option| self.option(option)))

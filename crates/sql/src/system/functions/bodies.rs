@@ -234,8 +234,14 @@ fn role_name(oid: i64) -> String {
 }
 
 fn constraint_definition(call: &Call<'_>) -> Value {
-    let found = call.number(0).and_then(|oid| call.objects().by_oid(oid));
-    some(found.and_then(|one| match &one.kind {
+    let Some(oid) = call.number(0) else {
+        return Value::Null;
+    };
+    let objects = call.objects();
+    if let Some(one) = objects.constraints().iter().find(|one| one.oid == oid) {
+        return text(one.definition(objects));
+    }
+    some(objects.by_oid(oid).and_then(|one| match &one.kind {
         Kind::Index(index) if index.primary => {
             Some(format!("PRIMARY KEY ({})", one.column_lists(index.keys).0))
         }

@@ -9,6 +9,7 @@ use syntax::ast::{
 };
 
 use super::{call, last_name, name_parts, take};
+use crate::list_elements;
 
 /// Types that stand for a number of something that has a name.
 const NAMED: [&str; 5] = ["regclass", "regtype", "regnamespace", "regrole", "regproc"];
@@ -60,14 +61,11 @@ pub(super) fn plain(expr: &mut Expr) {
         match literal(inner) {
             Some(list) => {
                 let element = plain_type(element).unwrap_or_else(|| element.as_ref().clone());
+                let written =
+                    |one: Option<String>| one.map_or(Value::Null, Value::SingleQuotedString);
                 let elem = list
                     .into_iter()
-                    .map(|one| {
-                        cast(
-                            Expr::Value(Value::SingleQuotedString(one).into()),
-                            element.clone(),
-                        )
-                    })
+                    .map(|one| cast(Expr::Value(written(one).into()), element.clone()))
                     .collect();
                 *expr = Expr::Array(Array { elem, named: true });
             }
@@ -159,29 +157,14 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
     }
 }
 
-/// The elements of an array that is written as text.
-fn literal(expr: &Expr) -> Option<Vec<String>> {
-    let Expr::Value(value) = expr else {
-        return None;
-    };
-    let Value::SingleQuotedString(text) = &value.value else {
-        return None;
-    };
-    let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-    let mut elements = Vec::new();
-    let mut element = String::new();
-    let mut quoted = false;
-    let mut letters = inside.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' => quoted = !quoted,
-            '\\' => element.extend(letters.next()),
-            ',' if !quoted => elements.push(std::mem::take(&mut element)),
-            other => element.push(other),
-        }
+/// The elements of an array that is written as text, in parentheses or not.
+fn literal(expr: &Expr) -> Option<Vec<Option<String>>> {
+    match expr {
+        Expr::Nested(inner) => literal(inner),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => list_elements(text),
+            _ => None,
+        },
+        _ => None,
     }
-    if !inside.is_empty() {
-        elements.push(element);
-    }
-    Some(elements)
 }
