@@ -154,8 +154,6 @@ fn is_literal(token: &Token) -> bool {
         token,
         Token::Number(..)
             | Token::SingleQuotedString(_)
-            | Token::EscapedStringLiteral(_)
-            | Token::UnicodeStringLiteral(_)
             | Token::NationalStringLiteral(_)
             | Token::SingleQuotedByteStringLiteral(_)
             | Token::HexStringLiteral(_)

@@ -62,9 +62,7 @@ fn plain_text(value: &ast::Value) -> Option<String> {
     match value {
         ast::Value::Number(digits, _) => Some(digits.clone()),
         ast::Value::Boolean(value) => Some(value.to_string()),
-        ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => {
-            Some(text.clone())
-        }
+        ast::Value::SingleQuotedString(text) => Some(text.clone()),
         ast::Value::DollarQuotedString(quoted) => Some(quoted.value.clone()),
         _ => None,
     }

@@ -72,7 +72,8 @@ pub(crate) fn tokenize_some(
 ) -> (Vec<TokenWithSpan>, Option<Error>) {
     let mut ruler = Ruler::new(text);
     // Where PostgreSQL and YQL are read, `@@` opens a long string; elsewhere it names a variable.
-    let covered = match dialect.dialect() == TypeId::of::<PostgreSqlDialect>() {
+    let ours = dialect.dialect() == TypeId::of::<PostgreSqlDialect>();
+    let covered = match ours {
         true => long_strings::cover(text),
         false => None,
     };
@@ -103,12 +104,41 @@ pub(crate) fn tokenize_some(
         if !matches!(token.token, Token::Whitespace(_) | Token::EOF) {
             let token = match long_strings::content(span.slice(text)) {
                 Some(string) if covered.is_some() => Token::SingleQuotedString(string),
-                _ => token.token,
+                _ => match token.token {
+                    // `E'…'` and `U&'…'` are strings like others once their escapes are read.
+                    Token::EscapedStringLiteral(string) | Token::UnicodeStringLiteral(string) => {
+                        Token::SingleQuotedString(string)
+                    }
+                    token => token,
+                },
             };
             kept.push(TokenWithSpan::new(token, span.encode()));
         }
     }
+    if ours {
+        ask_of_json(&mut kept);
+    }
     (kept, error)
+}
+
+/// `doc ? 'a'` asks a document of JSON for a member: a mark that stands by itself and before a text is
+/// that operator, where it would be a parameter in other languages and ends a type in YQL.
+fn ask_of_json(tokens: &mut [TokenWithSpan]) {
+    for at in 1..tokens.len().saturating_sub(1) {
+        let Some([before, mark, after]) = tokens.get_mut(at - 1..=at + 1) else {
+            return;
+        };
+        let is_mark = |token: &Token| matches!(token, Token::Placeholder(mark) if mark == "?");
+        let alone = is_mark(&mark.token) && !is_mark(&before.token);
+        let asks = match &after.token {
+            Token::SingleQuotedString(_) => true,
+            Token::Placeholder(name) => name.starts_with('$'),
+            _ => false,
+        };
+        if alone && asks {
+            mark.token = Token::Question;
+        }
+    }
 }
 
 /// A message of sqlparser as a sentence of ours: lower case, no full stop.

@@ -1,4 +1,4 @@
-//! Python's drivers, SQLAlchemy over each of them, and the client of the NoSQL web API.
+//! Python's drivers, SQLAlchemy over each of them, Django, and the client of the NoSQL web API.
 
 use std::path::Path;
 
@@ -14,6 +14,8 @@ const PSYCOPG2_NOT_YET: NotYet = &[];
 const ASYNCPG_NOT_YET: NotYet = &[];
 
 const SQLALCHEMY_NOT_YET: NotYet = &[];
+
+const DJANGO_NOT_YET: NotYet = &[];
 
 const V3IO_NOT_YET: NotYet = &[];
 
@@ -47,6 +49,11 @@ fn asyncpg() {
 #[test]
 fn sqlalchemy() {
     run("with_sqlalchemy.py", SQLALCHEMY_NOT_YET);
+}
+
+#[test]
+fn django() {
+    run("with_django.py", DJANGO_NOT_YET);
 }
 
 /// The client of Iguazio's collections, which a PostgreSQL cannot answer.

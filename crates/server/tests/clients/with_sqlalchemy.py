@@ -342,4 +342,61 @@ def transactions_and_refusals():
         same("a lost update", state, "40001")
 
 
+class Harbour(Base):
+    __tablename__ = "sqlalchemy_harbours"
+    __table_args__ = (sa.CheckConstraint("berths > 0", name="sqlalchemy_has_berths"),)
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    name: orm.Mapped[str] = orm.mapped_column(unique=True)
+    berths: orm.Mapped[int]
+    guests: orm.Mapped[list["Guest"]] = orm.relationship(back_populates="harbour", cascade="all, delete-orphan")
+
+
+class Guest(Base):
+    __tablename__ = "sqlalchemy_guests"
+
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    harbour_id: orm.Mapped[int] = orm.mapped_column(sa.ForeignKey("sqlalchemy_harbours.id", ondelete="CASCADE"), index=True)
+    invited_by: orm.Mapped[int | None] = orm.mapped_column(sa.ForeignKey("sqlalchemy_guests.id"))
+    name: orm.Mapped[str]
+    harbour: orm.Mapped[Harbour] = orm.relationship(back_populates="guests")
+
+
+@section
+def relations():
+    """foreign keys and checks: what is refused, what follows, what reflection finds"""
+    at = made()
+    with orm.Session(at) as session:
+        oslo = Harbour(name="Oslo", berths=2, guests=[Guest(name="Ida"), Guest(name="Ole")])
+        session.add(oslo)
+        session.commit()
+        loaded = session.scalars(sa.select(Harbour).options(orm.selectinload(Harbour.guests))).one()
+        same("guests", sorted(guest.name for guest in loaded.guests), ["Ida", "Ole"])
+        session.add(Harbour(name="Rome", berths=0))
+        error = refused("no berths", IntegrityError, session.commit)
+        same("code", error.orig.sqlstate, "23514")
+        same("constraint", error.orig.diag.constraint_name, "sqlalchemy_has_berths")
+        session.rollback()
+        session.add(Guest(name="Lost", harbour_id=99))
+        error = refused("no harbour", IntegrityError, session.commit)
+        same("code", error.orig.sqlstate, "23503")
+        same("table", error.orig.diag.table_name, "sqlalchemy_guests")
+        same("detail", error.orig.diag.message_detail, 'Key (harbour_id)=(99) is not present in table "sqlalchemy_harbours".')
+        session.rollback()
+        session.execute(sa.delete(Harbour))
+        session.commit()
+        same("guests that are left", session.scalar(sa.select(sa.func.count()).select_from(Guest)), 0)
+    look = sa.inspect(at)
+    keys = sorted(look.get_foreign_keys("sqlalchemy_guests"), key=lambda one: one["constrained_columns"])
+    same("foreign keys", [(one["name"], one["constrained_columns"], one["referred_table"], one["referred_columns"], one["options"]) for one in keys], [
+        ("sqlalchemy_guests_harbour_id_fkey", ["harbour_id"], "sqlalchemy_harbours", ["id"], {"ondelete": "CASCADE"}),
+        ("sqlalchemy_guests_invited_by_fkey", ["invited_by"], "sqlalchemy_guests", ["id"], {}),
+    ])
+    checks = look.get_check_constraints("sqlalchemy_harbours")
+    same("checks", [(one["name"], one["sqltext"]) for one in checks], [("sqlalchemy_has_berths", "berths > 0")])
+    again = sa.MetaData()
+    again.reflect(at, only=["sqlalchemy_guests"])
+    same("reflected with what it refers to", sorted(again.tables), ["sqlalchemy_guests", "sqlalchemy_harbours"])
+
+
 main()

@@ -80,6 +80,13 @@ const DECLARED: &str = "
         ('a', '2024-02-29 12:00:00.5', '2024-02-29 12:00:00.5', '{\"a\": 1}');
 ";
 
+const RELATED: &str = "
+    CREATE TABLE owners (id integer PRIMARY KEY, code text UNIQUE, age integer CHECK (age > 0));
+    CREATE TABLE shares (id serial PRIMARY KEY, owner integer REFERENCES owners ON DELETE CASCADE,
+        code text CONSTRAINT by_code REFERENCES owners (code) DEFERRABLE INITIALLY DEFERRED,
+        CONSTRAINT odd CHECK (owner % 2 = 1 OR code IS NULL));
+";
+
 /// What psql prints for commands that it makes queries of itself.
 fn described(server: &Server, commands: &[&str]) -> String {
     let mut command = Command::new("psql");
@@ -112,6 +119,10 @@ fn psql_describes_tables() {
         (
             "psql_parts.txt",
             &[r"\d trips_pkey", r"\d by_note", r"\d trips_seen_seq"][..],
+        ),
+        (
+            "psql_constraints.txt",
+            &[RELATED, r"\d shares", r"\d owners"][..],
         ),
         (
             "psql_declared.txt",

@@ -225,10 +225,7 @@ fn strip(expr: &mut ast::Expr) {
         ast::Expr::Nested(inner) => strip(inner),
         ast::Expr::Array(list) => list.elem.iter_mut().for_each(strip),
         ast::Expr::Value(value) => {
-            if let ast::Value::SingleQuotedString(text)
-            | ast::Value::EscapedStringLiteral(text)
-            | ast::Value::UnicodeStringLiteral(text) = &mut value.value
-            {
+            if let ast::Value::SingleQuotedString(text) = &mut value.value {
                 text.truncate(text.trim_end_matches(' ').len());
             }
         }

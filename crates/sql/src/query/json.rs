@@ -5,6 +5,7 @@
 //!   doc ->> 'a'      the member as text            doc -> -1        the last element
 //!   doc #> '{a,2}'   what is at the end of a path  doc #>> '{a,2}'  the same as text
 //!   doc @> '{"a":1}' whether the right side is contained in the left
+//!   doc ? 'a'        whether there is such a member, or such a text among the elements
 //! ```
 //!
 //! A part of a document is cut out of its text, so that its numbers keep their digits.
@@ -32,6 +33,8 @@ pub(crate) enum Question {
     PathText,
     /// `@>`
     Contains,
+    /// `?`
+    Has,
 }
 
 impl Question {
@@ -42,6 +45,7 @@ impl Question {
             BinaryOperator::HashArrow => Self::Path,
             BinaryOperator::HashLongArrow => Self::PathText,
             BinaryOperator::AtArrow => Self::Contains,
+            BinaryOperator::Question => Self::Has,
             _ => return None,
         })
     }
@@ -50,7 +54,7 @@ impl Question {
         match self {
             Self::Member | Self::Path => Type::Json,
             Self::MemberText | Self::PathText => Type::Utf8,
-            Self::Contains => Type::Bool,
+            Self::Contains | Self::Has => Type::Bool,
         }
     }
 
@@ -61,6 +65,9 @@ impl Question {
         };
         if self == Self::Contains {
             return contained(document, right);
+        }
+        if self == Self::Has {
+            return Ok(has(document, right));
         }
         let found = match (self, right) {
             (Self::Member | Self::MemberText, Value::Utf8(name)) => member(document, name),
@@ -86,6 +93,7 @@ impl fmt::Display for Question {
             Self::Path => "#>",
             Self::PathText => "#>>",
             Self::Contains => "@>",
+            Self::Has => "?",
         })
     }
 }
@@ -174,6 +182,20 @@ fn contained(document: &str, right: &Value) -> Result<Value> {
     }))
 }
 
+/// Whether a text is the name of a member, an element, or all there is.
+fn has(document: &str, name: &Value) -> Value {
+    let Value::Utf8(name) = name else {
+        return Value::Null;
+    };
+    let is = |one: &Json| one.as_str() == Some(name);
+    Value::Bool(match serde_json::from_str(document) {
+        Ok(Json::Object(members)) => members.contains_key(&**name),
+        Ok(Json::Array(items)) => items.iter().any(is),
+        Ok(other) => is(&other),
+        Err(_) => return Value::Null,
+    })
+}
+
 /// Whether every member and element of a part is somewhere in the whole.
 fn contains(whole: &Json, part: &Json) -> bool {
     match (whole, part) {
@@ -218,6 +240,21 @@ mod tests {
         assert_eq!(ask(Question::Member, "[1,2,3]", Value::Int32(-1)), "3");
         assert_eq!(ask(Question::Member, "[1,2,3]", Value::Int32(-4)), "NULL");
         assert_eq!(ask(Question::Member, "7", name("a")), "NULL");
+    }
+
+    #[test]
+    fn names_are_found_where_they_are_and_not_deeper() {
+        for (document, expected) in [
+            (r#"{"a":null}"#, "true"),
+            (r#"{"b":{"a":1}}"#, "false"),
+            (r#"["b","a"]"#, "true"),
+            (r#"[["a"]]"#, "false"),
+            (r#""a""#, "true"),
+            ("1", "false"),
+        ] {
+            let answer = ask(Question::Has, document, Value::from("a"));
+            assert_eq!(answer, expected, "{document}");
+        }
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn is_number(expr: &Expr) -> bool {
 
 fn is_text(expr: &Expr) -> bool {
     matches!(inside(expr), Expr::Value(value)
-        if matches!(value.value, ast::Value::SingleQuotedString(_)))
+    if matches!(value.value, ast::Value::SingleQuotedString(_)))
 }
 
 fn inside(mut expr: &Expr) -> &Expr {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result as DataFusionResult;
+use datafusion::common::{Constraint, Constraints, Result as DataFusionResult};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -16,6 +16,7 @@ use super::context::Run;
 use super::ranges::Filters;
 use super::scan::{Expected, ScanExec};
 use super::through::{Asked, Through};
+use crate::foreign::key_columns;
 use crate::{Error, Result, Table};
 
 /// A scan that is expected to find fewer rows than this is planned as one stream. DataFusion deals the rows
@@ -82,6 +83,8 @@ impl Growth {
 pub(crate) struct ReadTable {
     table: Arc<Table>,
     schema: SchemaRef,
+    /// What a row is known by, so that its other columns follow from that.
+    constraints: Constraints,
     /// The index that a query insists on.
     index: Option<String>,
 }
@@ -89,7 +92,14 @@ pub(crate) struct ReadTable {
 impl ReadTable {
     pub(crate) fn new(table: Arc<Table>, index: Option<String>) -> Self {
         let schema = arrow_schema(table.schema());
+        let key = table.schema().key_positions().to_vec();
+        let mut constraints = vec![Constraint::PrimaryKey(key)];
+        let deciding = key_columns(table.schema());
+        if !deciding.is_empty() {
+            constraints.push(Constraint::PrimaryKey(deciding));
+        }
         Self {
+            constraints: Constraints::new_unverified(constraints),
             table,
             schema,
             index,
@@ -124,6 +134,10 @@ impl fmt::Debug for ReadTable {
 impl TableProvider for ReadTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
     }
 
     fn table_type(&self) -> TableType {

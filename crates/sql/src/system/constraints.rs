@@ -84,9 +84,10 @@ impl Constraint {
         }
     }
 
-    /// The clause that would make it.
-    pub(crate) fn definition(&self, objects: &Objects) -> String {
+    /// The clause that would make it, with no more parentheses than it takes if it is to be `pretty`.
+    pub(crate) fn definition(&self, objects: &Objects, pretty: bool) -> String {
         let reference = match &self.kind {
+            ConstraintKind::Check { text } if pretty => return format!("CHECK ({text})"),
             ConstraintKind::Check { text } => return format!("CHECK (({text}))"),
             ConstraintKind::Foreign(reference) => reference,
         };

@@ -5,6 +5,7 @@
 
 mod bodies;
 mod lists;
+mod names;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -59,6 +60,7 @@ pub(crate) fn all(
         })
         .collect();
     all.extend(lists::all());
+    all.push(names::function(&world));
     all
 }
 
@@ -68,6 +70,7 @@ pub(super) fn is_known(name: &str) -> bool {
         || bodies::NULLS.contains(&name)
         || bodies::TRUTHS.contains(&name)
         || lists::NAMES.contains(&name)
+        || name == names::NAME
 }
 
 /// None, or any.

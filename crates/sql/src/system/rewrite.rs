@@ -10,6 +10,7 @@
 //!   a LIKE p ESCAPE '/'                      a LIKE like_pattern(p, '/')
 //!   (SELECT d FROM t WHERE t.x = a.x)        a LEFT JOIN t ON t.x = a.x, and d            [correlated]
 //!   ARRAY(SELECT … FROM a table that is always empty)   an empty list                     [empty]
+//!   FROM t, unnest(t.list) WITH ORDINALITY l(x, n)      FROM (SELECT t.*, unnest(…) …)     [unnested]
 //! ```
 //!
 //! Every rule is about a construct and none about a whole text, so what a client sends in its next
@@ -22,6 +23,7 @@ mod empty;
 mod lists;
 mod mentions;
 mod spelling;
+mod unnested;
 
 use std::ops::ControlFlow;
 
@@ -77,6 +79,7 @@ impl VisitorMut for Plain {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         casts::shown(select);
+        unnested::fold(select);
         ControlFlow::Continue(())
     }
 
@@ -178,6 +181,8 @@ fn replaced(function: &Function) -> Option<Expr> {
         "generate_subscripts" => Some(unnest(call("subscripts", vec![first()?]))),
         // The pairs of value and place; alone they stand for the values.
         "_pg_expandarray" => Some(unnest(first()?)),
+        // Partitions are no relations here, so none has others above it.
+        "pg_partition_ancestors" => Some(unnest(call("subscripts", vec![null()]))),
         _ => None,
     }
 }

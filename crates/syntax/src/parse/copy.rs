@@ -74,7 +74,7 @@ fn target(reader: &mut Reader<'_>, from: bool) -> Result<ast::CopyTarget> {
         return Ok(ast::CopyTarget::Program { command });
     }
     match reader.peek(0).map(|token| &token.token) {
-        Some(Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_)) => {
+        Some(Token::SingleQuotedString(_)) => {
             let filename = setting_text(reader)?;
             Ok(ast::CopyTarget::File { filename })
         }

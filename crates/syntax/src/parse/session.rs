@@ -199,11 +199,7 @@ pub(super) fn setting_text(reader: &mut Reader<'_>) -> Result<String> {
     let text = match reader.peek(0).map(|token| token.token.clone()) {
         Some(Token::Number(digits, _)) => format!("{sign}{digits}"),
         Some(Token::Word(word)) if sign.is_empty() => word.value,
-        Some(Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text))
-            if sign.is_empty() =>
-        {
-            text
-        }
+        Some(Token::SingleQuotedString(text)) if sign.is_empty() => text,
         _ => return Err(reader.unexpected("a word, a string or a number")),
     };
     reader.next();

@@ -239,7 +239,8 @@ fn constraint_definition(call: &Call<'_>) -> Value {
     };
     let objects = call.objects();
     if let Some(one) = objects.constraints().iter().find(|one| one.oid == oid) {
-        return text(one.definition(objects));
+        let pretty = call.values.get(1) == Some(&Value::Bool(true));
+        return text(one.definition(objects, pretty));
     }
     some(objects.by_oid(oid).and_then(|one| match &one.kind {
         Kind::Index(index) if index.primary => {

@@ -7,7 +7,7 @@ use syntax::ast::{
     VisitMut, VisitorMut,
 };
 
-use super::{call, last_name, take};
+use super::{call, last_name, take, unnested};
 
 /// `ARRAY(SELECT x …)` as `(SELECT array_agg(x) …)`.
 pub(super) fn gathered(function: &Function) -> Option<Expr> {
@@ -16,6 +16,9 @@ pub(super) fn gathered(function: &Function) -> Option<Expr> {
     };
     if last_name(&function.name)? != "array" {
         return None;
+    }
+    if let Some(names) = unnested::attribute_names(query) {
+        return Some(names);
     }
     aggregated(query, |value| call("array_agg", vec![value]))
 }
