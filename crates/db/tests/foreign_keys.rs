@@ -3,7 +3,8 @@
 #![cfg(test)]
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use db::{Database, Direction, Error, Range, Reply, Session, Table, Transaction, Value};
 use proptest::prelude::*;
@@ -158,6 +159,83 @@ fn rows_of_the_library_keep_constraints_too() {
     assert_eq!(state(txn.delete(&parents, &[Value::Int64(1)])), "23503");
 }
 
+/// Children without a parent, as one snapshot sees them.
+fn orphans(database: &Database) -> Vec<Value> {
+    let [parents, children] = ["parents", "children"].map(|name| database.table(name).unwrap());
+    let snapshot = database.snapshot();
+    let all = |table| snapshot.scan(table, &Range::all(), Direction::Ascending);
+    let known: BTreeSet<Value> = all(&parents)
+        .unwrap()
+        .map(|row| row.unwrap()[0].clone())
+        .collect();
+    let rows = all(&children).unwrap().map(Result::unwrap);
+    let lost = rows.filter(|row| !known.contains(&row[1]));
+    lost.map(|row| row[0].clone()).collect()
+}
+
+#[test]
+fn no_orphan_slips_in_while_a_foreign_key_is_added() {
+    const ROUNDS: usize = 10;
+    const TRIES_MAX: usize = 1_000;
+    let database = Arc::new(Database::memory().unwrap());
+    let mut session = Session::new(Arc::clone(&database));
+    let bare = "CREATE TABLE parents (id Int64 NOT NULL, n Int64, PRIMARY KEY (id));
+                CREATE TABLE children (id Int64 NOT NULL, parent Int64, PRIMARY KEY (id))";
+    block_on(run(&mut session, bare)).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..3_i64 {
+            let (database, stop) = (&database, &stop);
+            scope.spawn(move || {
+                let mut session = Session::new(Arc::clone(database));
+                let mut step = 0_i64;
+                while !stop.load(Ordering::Acquire) {
+                    step += 1;
+                    let id = (step * 7 + writer) % 5;
+                    // Most of the time there is a parent, or the key could never be added.
+                    let text = match (step + writer) % 8 {
+                        0 => format!("DELETE FROM parents WHERE id = {id}"),
+                        1..5 => format!("UPSERT INTO parents (id, n) VALUES ({id}, {step})"),
+                        _ => format!("UPSERT INTO children (id, parent) VALUES ({id}, {id})"),
+                    };
+                    if let Err(error) = block_on(run(&mut session, &text)) {
+                        let known = ["23503", "40001"].contains(&error.sqlstate());
+                        assert!(known, "{error}");
+                    }
+                }
+            });
+        }
+        // Also if an assertion ends this thread.
+        let _ends = Ends(&stop);
+        for _ in 0..ROUNDS {
+            let add =
+                "ALTER TABLE children ADD CONSTRAINT c FOREIGN KEY (parent) REFERENCES parents";
+            // What came while there was none has to go first, and others may come meanwhile.
+            let mut tries = 0;
+            while let Err(error) = block_on(run(&mut session, add)) {
+                assert_eq!(error.sqlstate(), "23503", "{error}");
+                tries += 1;
+                assert!(tries < TRIES_MAX, "orphans come faster than they go");
+                // It may conflict, and then it is tried again with the rest.
+                let _ = block_on(run(&mut session, "DELETE FROM children"));
+            }
+            for _ in 0..5 {
+                assert_eq!(orphans(&database), [], "the foreign key holds");
+            }
+            block_on(run(&mut session, "ALTER TABLE children DROP CONSTRAINT c")).unwrap();
+        }
+    });
+}
+
+/// Tells threads to end when it goes.
+struct Ends<'s>(&'s AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// One step of one of three transactions.
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -215,16 +293,25 @@ proptest! {
 
     #[test]
     fn no_child_is_ever_without_its_parent(steps in prop::collection::vec(step(), 1..60)) {
-        let database = memory();
+        // One for all cases: to open and close one takes longer than a case does.
+        static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(memory);
+        let database = &*DATABASE;
         let [parents, children] = ["parents", "children"].map(|name| database.table(name).unwrap());
+        let mut empty = database.begin();
+        for (name, table) in [("children", &children), ("parents", &parents)] {
+            for row in rows(database, name) {
+                empty.delete(table, &row[..1]).unwrap();
+            }
+        }
+        empty.commit().unwrap();
         let mut open: [Option<Transaction>; 3] = [None, None, None];
         for (who, step) in steps {
-            open[who] = take(open[who].take(), step, (&database, &parents, &children));
-            let known: BTreeSet<Value> = rows(&database, "parents")
+            open[who] = take(open[who].take(), step, (database, &parents, &children));
+            let known: BTreeSet<Value> = rows(database, "parents")
                 .into_iter()
                 .map(|row| row[0].clone())
                 .collect();
-            for child in rows(&database, "children") {
+            for child in rows(database, "children") {
                 prop_assert!(known.contains(&child[1]), "{child:?} after {step:?}");
             }
         }

@@ -316,6 +316,7 @@ impl Catalog {
             schema,
             split_keys,
             sequences: Vec::new(),
+            parents: &[],
         })
     }
 

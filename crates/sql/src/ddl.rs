@@ -139,10 +139,10 @@ fn drop_tables(ground: Ground<'_>, drop: &Drop) -> Result<()> {
             other => push_once(&mut tables, other?),
         }
     }
-    match drop.cascade {
-        true => constraints::let_go(ground, &change, &tables)?,
-        false => constraints::refuse_referenced(ground, &tables, "drop that too, or say CASCADE")?,
+    if !drop.cascade {
+        constraints::refuse_referenced(ground, &tables, "drop that too, or say CASCADE")?;
     }
+    constraints::let_go(ground, &change, &tables)?;
     for table in tables {
         change.remove(&table)?;
     }

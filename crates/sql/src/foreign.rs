@@ -23,7 +23,7 @@ mod deferred;
 mod links;
 mod rows;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use keys::{Value, encode_key};
@@ -121,6 +121,7 @@ pub(crate) fn settle(
     let mut settling = Settling {
         catalog,
         transaction,
+        relations: HashMap::new(),
         promises: Vec::new(),
         known: HashSet::new(),
     };
@@ -146,6 +147,8 @@ pub(crate) fn settle(
 struct Settling<'s> {
     catalog: &'s Catalog,
     transaction: &'s mut Transaction,
+    /// What is known of tables by now.
+    relations: HashMap<TableId, Option<Arc<Relations>>>,
     promises: Vec<Promise>,
     /// Promises that were made already.
     known: HashSet<(TableId, String, Vec<u8>)>,
@@ -154,7 +157,7 @@ struct Settling<'s> {
 impl Settling<'_> {
     /// Looks at one change from both sides: as one of a child, and as one of a parent.
     fn follow(&mut self, changed: &Changed, more: &mut Vec<Changed>) -> Result<()> {
-        let Some(relations) = Relations::of(self.catalog, &changed.table)? else {
+        let Some(relations) = self.relations(&changed.table)? else {
             return Ok(());
         };
         for link in &relations.parents {
@@ -166,10 +169,20 @@ impl Settling<'_> {
         for link in &relations.children {
             let [old, new] = [&changed.old, &changed.new].map(|row| link.referred(row.as_deref()));
             if let Some(values) = old.clone().filter(|_| old != new) {
+                let new = changed.new.as_deref().map(|row| link.values_in_parent(row));
                 self.leave(link, values, new, more)?;
             }
         }
         Ok(())
+    }
+
+    fn relations(&mut self, table: &Arc<Table>) -> Result<Option<Arc<Relations>>> {
+        if let Some(known) = self.relations.get(&table.id()) {
+            return Ok(known.clone());
+        }
+        let found = Relations::of(self.catalog, table)?.map(Arc::new);
+        self.relations.insert(table.id(), found.clone());
+        Ok(found)
     }
 
     fn promise(&mut self, link: &Arc<Link>, values: Vec<Value>, by_child: bool) -> Result<()> {
@@ -185,7 +198,7 @@ impl Settling<'_> {
         Ok(())
     }
 
-    /// A parent that had these values has others now, or is gone.
+    /// A parent that had these values has `new` ones now, NULLs among them, or is gone.
     fn leave(
         &mut self,
         link: &Arc<Link>,

@@ -3,7 +3,8 @@
 //! ```text
 //!   CREATE TABLE   1  tables of indexes and sequences, with records that say they are owned
 //!                  2  the table and its record, which lists them                   it is there
-//!   ALTER TABLE    1  the next epoch begins: writers with the old schema are refused
+//!   ALTER TABLE    1  the next epoch begins: writers with the old schema are refused, and with a new
+//!                     foreign key those of the tables that it refers to
 //!                  2  the record                                                   it is changed
 //!                  3  the new schema is shown, in the new epoch
 //!   CREATE INDEX   1  a table for its entries, with a record that says it is owned
@@ -40,6 +41,8 @@ pub(crate) struct NewTable<'n> {
     pub(crate) split_keys: &'n [Bytes],
     /// Sequences of its columns, by position.
     pub(crate) sequences: Vec<(usize, Definition)>,
+    /// The tables that its foreign keys refer to.
+    pub(crate) parents: &'n [Arc<Table>],
 }
 
 /// The right to change the catalog.
@@ -88,8 +91,23 @@ impl<'c> Change<'c> {
             self.check_free(&definition.name)?;
         }
         let mut made = Vec::new();
-        let outcome = self.create_all(new, &mut made);
-        outcome.inspect_err(|_| self.discard(made))
+        let parents = new.parents;
+        let outcome = self.renew(parents).and_then(|renewed| {
+            let table = self.create_all(new, &mut made)?;
+            Ok((table, renewed))
+        });
+        match outcome {
+            Ok((table, renewed)) => {
+                let all = std::iter::once(&table).chain(&renewed);
+                self.put(all.map(|one| (one.schema.name(), one)));
+                Ok(table)
+            }
+            Err(error) => {
+                self.restore(parents);
+                self.discard(made);
+                Err(error)
+            }
+        }
     }
 
     /// Drops what nobody lists any more. What cannot be dropped now is dropped when the store is
@@ -105,6 +123,7 @@ impl<'c> Change<'c> {
             schema,
             split_keys,
             sequences,
+            ..
         } = new;
         let id = TableId(self.store.fresh_id()?);
         let mut parts = schema.parts().clone();
@@ -125,13 +144,7 @@ impl<'c> Change<'c> {
         self.store.create_table(id, split_keys, record)?;
         let epoch = 0;
         let table = Arc::new(Table::new(id, schema, epoch, None, Timestamp::default())?);
-        self.catalog.show(|named| {
-            let name = table.schema.name().to_owned();
-            named.tables.insert(name, Arc::clone(&table));
-            for sequence in new_sequences {
-                named.sequences.insert(sequence.definition().name, sequence);
-            }
-        });
+        self.show_sequences(new_sequences);
         Ok(table)
     }
 
@@ -152,16 +165,25 @@ impl<'c> Change<'c> {
         Ok(())
     }
 
-    /// Begins a new epoch of a table whose schema stays, because its writers have to know of something
-    /// that is about to refer to it.
-    pub(crate) fn renew(&self, table: &Table) -> Result<()> {
-        let epoch = table.epoch + 1;
-        let schema = table.schema.clone();
-        let since = Timestamp::default();
-        let renewed = Arc::new(Table::new(table.id, schema, epoch, Some(table), since)?);
-        self.store.set_epoch(table.id, epoch);
-        self.put([(table.schema.name(), &renewed)]);
-        Ok(())
+    /// Begins a new epoch of tables whose schemas stay, because their writers have to know of something
+    /// that is about to refer to them. Nobody can write to them until what comes of this is shown, in one
+    /// instant with the table that refers to them.
+    fn renew(&self, tables: &[Arc<Table>]) -> Result<Vec<Arc<Table>>> {
+        let mut renewed = Vec::with_capacity(tables.len());
+        for table in tables {
+            let (schema, epoch) = (table.schema.clone(), table.epoch + 1);
+            let new = Table::new(table.id, schema, epoch, Some(table), Timestamp::default())?;
+            self.store.set_epoch(table.id, epoch);
+            renewed.push(Arc::new(new));
+        }
+        Ok(renewed)
+    }
+
+    /// Lets tables be written to as before.
+    fn restore(&self, tables: &[Arc<Table>]) {
+        for table in tables {
+            self.store.set_epoch(table.id, table.epoch);
+        }
     }
 
     /// Makes an empty table for the entries of an index.
@@ -209,8 +231,39 @@ impl<'c> Change<'c> {
         self.alter_since(table, schema, Timestamp::default(), check)
     }
 
+    /// The same, when the table gets foreign keys that refer to these.
+    pub(crate) fn alter_child(
+        &self,
+        table: &Table,
+        schema: Schema,
+        parents: &[Arc<Table>],
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let old_name = table.schema.name();
+        let outcome = self.renew(parents).and_then(|renewed| {
+            let altered = self.write(table, schema, Timestamp::default(), check)?;
+            let parents = renewed.iter().map(|one| (one.schema.name(), one));
+            self.put(std::iter::once((old_name, &altered)).chain(parents));
+            Ok(())
+        });
+        outcome.inspect_err(|_| self.restore(parents))
+    }
+
     /// The same, when the table gets an index that snapshots from `since` see whole.
     pub(crate) fn alter_since(
+        &self,
+        table: &Table,
+        schema: Schema,
+        since: Timestamp,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<Arc<Table>> {
+        let altered = self.write(table, schema, since, check)?;
+        self.put([(table.schema.name(), &altered)]);
+        Ok(altered)
+    }
+
+    /// Writes another schema of a table down, which is not shown yet.
+    fn write(
         &self,
         table: &Table,
         schema: Schema,
@@ -229,10 +282,8 @@ impl<'c> Change<'c> {
             self.store.set_epoch(table.id, table.epoch);
             return Err(error);
         }
-        let id = table.id;
-        let altered = Arc::new(Table::new(id, schema, epoch, Some(table), since)?);
-        self.put([(table.schema.name(), &altered)]);
-        Ok(altered)
+        let altered = Table::new(table.id, schema, epoch, Some(table), since)?;
+        Ok(Arc::new(altered))
     }
 
     /// Shows tables in the place of others.

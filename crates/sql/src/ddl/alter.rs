@@ -187,13 +187,14 @@ impl<'d> Draft<'d> {
         let strict = newly_strict(self.table.schema(), &schema);
         let known = self.table.schema().foreign_keys();
         constraints::refuse_ttl(self.ground, self.table, &schema)?;
-        constraints::announce(self.ground, self.change, known, schema.foreign_keys())?;
+        let parents = constraints::parents(self.ground, known, schema.foreign_keys());
         let check = || {
             let needs_empty = self.needs_empty.as_deref();
             check_rows(self.ground, self.table, &schema, &strict, needs_empty)?;
             constraints::check_rows(self.ground, self.table, &schema)
         };
-        self.change.alter(self.table, schema.clone(), check)?;
+        self.change
+            .alter_child(self.table, schema.clone(), &parents, check)?;
         self.change.show_sequences(self.sequences);
         self.change.hide_sequences(&self.dropped);
         self.change.discard(self.dropped);

@@ -280,21 +280,18 @@ fn checked(written: Option<&ast::ConstraintCharacteristics>) -> Result<Checked> 
     })
 }
 
-/// Lets the writers of tables know that something is about to refer to them: those that foreign keys
-/// of `new` refer to and those of `old` do not.
-pub(super) fn announce(
+/// The tables that foreign keys of `new` refer to and those of `old` do not: their writers have to know.
+pub(super) fn parents(
     ground: Ground<'_>,
-    change: &Change<'_>,
     old: &[ForeignKey],
     new: &[ForeignKey],
-) -> Result<()> {
-    let known = |key: &&ForeignKey| !old.iter().any(|one| one.name == key.name);
-    for parent in new.iter().filter(known).filter_map(|key| key.parent) {
-        if let Some(parent) = ground.catalog.by_id(parent) {
-            change.renew(&parent)?;
-        }
+) -> Vec<Arc<Table>> {
+    let mut parents = Vec::new();
+    let fresh = new.iter().filter(|key| !old.contains(key));
+    for parent in fresh.filter_map(|key| ground.catalog.by_id(key.parent?)) {
+        super::push_once(&mut parents, parent);
     }
-    Ok(())
+    parents
 }
 
 /// Looks through the rows of a table for those that new constraints forbid.
@@ -404,7 +401,8 @@ pub(super) fn refuse_index(ground: Ground<'_>, table: &Table, name: &str) -> Res
     }
 }
 
-/// Takes the foreign keys away by which other tables refer to one that goes.
+/// Takes the foreign keys away by which tables refer to one that goes, before it does: after a crash none
+/// may refer to nothing.
 pub(super) fn let_go(ground: Ground<'_>, change: &Change<'_>, tables: &[Arc<Table>]) -> Result<()> {
     let goes = |id| tables.iter().any(|table| table.id() == id);
     for child in ground.catalog.all() {
@@ -413,7 +411,7 @@ pub(super) fn let_go(ground: Ground<'_>, change: &Change<'_>, tables: &[Arc<Tabl
         parts
             .foreign_keys
             .retain(|key| !key.parent.is_some_and(goes));
-        if parts.foreign_keys.len() < before && !goes(child.id()) {
+        if parts.foreign_keys.len() < before {
             change.alter(&child, Schema::from_parts(parts)?, || Ok(()))?;
         }
     }

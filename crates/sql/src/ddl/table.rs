@@ -60,8 +60,9 @@ pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
     for key in &split_keys {
         bounds.push(schema.encode_key_prefix(key)?);
     }
-    constraints::announce(ground, &change, &[], schema.foreign_keys())?;
+    let parents = constraints::parents(ground, &[], schema.foreign_keys());
     change.create(NewTable {
+        parents: &parents,
         schema,
         split_keys: &bounds,
         sequences,

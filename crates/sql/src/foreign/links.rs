@@ -124,6 +124,12 @@ impl Link {
         picked(row?, &self.referred)
     }
 
+    /// The values of a row of the parent that children have too, whether or not they are NULL.
+    pub(super) fn values_in_parent(&self, row: &[Value]) -> Vec<Value> {
+        let value = |position: &usize| row.get(*position).cloned().unwrap_or(Value::Null);
+        self.referred.iter().map(value).collect()
+    }
+
     /// The values as a child has them.
     pub(super) fn as_child(&self, values: &[Value]) -> Vec<Value> {
         converted(
