@@ -2,25 +2,17 @@
 
 #![cfg(test)]
 
+#[path = "opened/session.rs"]
+mod session;
+
 use std::pin::Pin;
 use std::sync::Arc;
 
-use db::{Database, Error, Reply, Session, Value};
+use db::{Database, Error, Session, Value};
+
+use session::run;
 
 type Answer = Result<Vec<Vec<Value>>, Error>;
-
-async fn run(session: &mut Session, text: &str) -> Answer {
-    let mut all = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                all.extend(more?);
-            }
-        }
-    }
-    Ok(all)
-}
 
 async fn sessions<const N: usize>() -> [Session; N] {
     let database = Arc::new(Database::memory().unwrap());

@@ -2,26 +2,18 @@
 
 #![cfg(test)]
 
+#[path = "opened/session.rs"]
+mod session;
+
 use std::pin::pin;
 use std::sync::Arc;
 
-use db::{Database, Error, Reply, Session, Value};
+use db::{Database, Error, Session, Value};
+
+use session::run;
 
 const SESSIONS: usize = 4;
 const STEPS: usize = 40;
-
-async fn run(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    let mut all = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                all.extend(more?);
-            }
-        }
-    }
-    Ok(all)
-}
 
 async fn sessions<const N: usize>(texts: &[&str]) -> [Session; N] {
     let database = Arc::new(Database::memory().unwrap());

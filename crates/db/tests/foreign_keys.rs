@@ -2,30 +2,22 @@
 
 #![cfg(test)]
 
+#[path = "opened/session.rs"]
+mod session;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use db::{Database, Direction, Error, Range, Reply, Session, Table, Transaction, Value};
+use db::{Database, Direction, Error, Range, Session, Table, Transaction, Value};
 use proptest::prelude::*;
+
+use session::run;
 
 const TABLES: [&str; 2] = [
     "CREATE TABLE parents (id Int64 NOT NULL, n Int64, PRIMARY KEY (id))",
     "CREATE TABLE children (id Int64 NOT NULL, parent Int64 REFERENCES parents, PRIMARY KEY (id))",
 ];
-
-async fn run(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    let mut all = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                all.extend(more?);
-            }
-        }
-    }
-    Ok(all)
-}
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -53,6 +45,16 @@ fn row(id: i64, other: i64) -> [Value; 2] {
     [Value::Int64(id), Value::Int64(other)]
 }
 
+/// A database with parent 1, and its tables.
+fn with_a_parent() -> (Arc<Database>, Arc<Table>, Arc<Table>) {
+    let database = memory();
+    let [parents, children] = ["parents", "children"].map(|name| database.table(name).unwrap());
+    let mut setup = database.begin();
+    setup.insert(&parents, &row(1, 0)).unwrap();
+    setup.commit().unwrap();
+    (database, parents, children)
+}
+
 fn rows(database: &Database, table: &str) -> Vec<Vec<Value>> {
     let table = database.table(table).unwrap();
     let all = database.snapshot();
@@ -64,12 +66,7 @@ fn rows(database: &Database, table: &str) -> Vec<Vec<Value>> {
 
 #[test]
 fn who_changes_a_parent_does_not_disturb_those_who_refer_to_it() {
-    let database = memory();
-    let [parents, children] = ["parents", "children"].map(|name| database.table(name).unwrap());
-    let mut setup = database.begin();
-    setup.insert(&parents, &row(1, 0)).unwrap();
-    setup.commit().unwrap();
-
+    let (database, parents, children) = with_a_parent();
     let mut child = database.begin();
     child.insert(&children, &row(10, 1)).unwrap();
     let mut update = database.begin();
@@ -81,12 +78,7 @@ fn who_changes_a_parent_does_not_disturb_those_who_refer_to_it() {
 #[test]
 fn of_a_child_that_comes_and_its_parent_that_goes_one_is_refused() {
     for child_first in [true, false] {
-        let database = memory();
-        let [parents, children] = ["parents", "children"].map(|name| database.table(name).unwrap());
-        let mut setup = database.begin();
-        setup.insert(&parents, &row(1, 0)).unwrap();
-        setup.commit().unwrap();
-
+        let (database, parents, children) = with_a_parent();
         let mut child = database.begin();
         child.insert(&children, &row(10, 1)).unwrap();
         let mut parent = database.begin();

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
 use storage::{Bytes, Direction, Durability, KeyRange};
@@ -101,6 +102,18 @@ impl Transaction {
             return Ok(self.get(table, key)?.is_some());
         }
         self.present.push((table, Bytes::copy_from_slice(key)));
+        // The look itself was somebody else's, but it is this transaction that needs the partition.
+        let map = self.view.store().map(table)?;
+        let touch = Touch {
+            kind: AccessKind::Read,
+            key,
+            upper: None,
+            rows: 0,
+            told: 0,
+            bytes: 0,
+            took: Duration::ZERO,
+        };
+        self.view.touch(map.route(key), &touch);
         Ok(true)
     }
 
@@ -371,7 +384,7 @@ pub(crate) struct Written {
     key: Bytes,
     rows: u64,
     bytes: u64,
-    took: std::time::Duration,
+    took: Duration,
 }
 
 impl Written {

@@ -46,7 +46,8 @@ fn a_row_that_changed_is_still_there() {
     let store = store();
     let txn = counting_on(&store, "p");
     commit(&store, |txn| txn.put(PARENTS, "p".into(), "2".into())).unwrap();
-    txn.commit(Durability::Buffered).unwrap();
+    let committed = txn.commit(Durability::Buffered).unwrap();
+    assert_eq!(committed.partitions.len(), 2, "it needed both");
 }
 
 #[test]

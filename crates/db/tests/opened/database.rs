@@ -1,9 +1,14 @@
 //! How tests open a database over an engine of theirs, and ask it.
 
+#[path = "session.rs"]
+mod session;
+
 use std::sync::Arc;
 
-use db::{Database, Error, Options, Reply, Session, Value};
+use db::{Database, Error, Options, Session, Value};
 use storage::{Engine, SharedPlacement};
+
+pub(crate) use session::run;
 
 /// Opens a database that does nothing by itself, over the engine that `engine` answers with each time it
 /// is asked. `change` may set other options.
@@ -18,22 +23,7 @@ pub(crate) fn opened(
     Ok(Arc::new(Database::open_with(options)?))
 }
 
-/// Runs statements and answers with the rows of the last.
-pub(crate) async fn run(session: &mut Session, text: &str) -> Result<Vec<Vec<Value>>, Error> {
-    let mut found = Vec::new();
-    for statement in session.parse(text)? {
-        let prepared = session.prepare(statement, &[]).await?;
-        found.clear();
-        if let Reply::Rows(mut rows) = session.execute(&prepared, &[]).await? {
-            while let Some(more) = rows.next().await {
-                found.extend(more?);
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// The same in a session of its own.
+/// Runs statements in a session of their own and answers with the rows of the last.
 pub(crate) async fn ask(db: &Arc<Database>, text: &str) -> Result<Vec<Vec<Value>>, Error> {
     run(&mut Session::new(Arc::clone(db)), text).await
 }
