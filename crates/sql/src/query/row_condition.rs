@@ -7,8 +7,9 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 use datafusion::common::DFSchema;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{EmptyRelation, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::ExprWithAlias;
 use keys::{Type, Value};
@@ -17,7 +18,7 @@ use super::columns::{append, builder, field};
 use super::refusals::ours;
 use super::{memory, queries, results, rewrite};
 use crate::named::build;
-use crate::{Error, Result, Schema};
+use crate::{Error, Fault, Result, Schema};
 
 /// DataFusion without any table.
 static STATE: LazyLock<SessionState> =
@@ -58,6 +59,7 @@ impl RowCondition {
         let read = STATE
             .create_logical_expr_from_sql_expr(ExprWithAlias { expr, alias: None }, &named)
             .map_err(ours)?;
+        refuse_others(&read)?;
         let nothing = LogicalPlan::EmptyRelation(EmptyRelation {
             produce_one_row: false,
             schema: Arc::new(named.clone()),
@@ -107,5 +109,26 @@ impl RowCondition {
         let answer = answer.map_err(ours)?;
         let known = answer.as_boolean_opt().filter(|_| answer.is_valid(0));
         Ok(known.map_or(Value::Null, |answer| Value::Bool(answer.value(0))))
+    }
+}
+
+/// Refuses what a row alone does not tell: other rows, and values that come with a statement.
+fn refuse_others(expr: &Expr) -> Result<()> {
+    let mut what = None;
+    let found = expr.exists(|part| {
+        what = match part {
+            Expr::AggregateFunction(_) => Some("an aggregate function"),
+            Expr::WindowFunction(_) => Some("a window function"),
+            Expr::Placeholder(_) => Some("a parameter"),
+            _ => None,
+        };
+        Ok(what.is_some())
+    });
+    match (found.map_err(ours)?, what) {
+        (true, Some(what)) => Err(Error::Refused {
+            fault: Fault::Grouping,
+            what: format!("{what} cannot stand in a CHECK: it is about one row"),
+        }),
+        _ => Ok(()),
     }
 }
