@@ -29,10 +29,11 @@ const LADDER: &[(&str, &[&str])] = &[
     ("server", &["db", "keys", "advisor"]),
     ("sim", &["db", "keys", "storage", "advisor"]),
     ("bench", &["db", "keys", "storage", "advisor"]),
+    ("torture", &["storage"]),
 ];
 
 /// Crates that are tests as a whole, and are never shipped: their own tests may use anything.
-const NOT_SHIPPED: &[&str] = &["sim", "bench"];
+const NOT_SHIPPED: &[&str] = &["sim", "bench", "torture"];
 
 /// Crates of others that only some of ours may name, each with its family (`arrow` is also
 /// `arrow-array`), so that no type of theirs spreads through the layers.

@@ -1,0 +1,18 @@
+//! A server under real clients, judged by what they were told.
+//!
+//! ```text
+//!   history   many clients append to lists and read them; a search for cycles judges what they saw
+//!   kill      the same server is killed again and again; what was acknowledged must be there
+//! ```
+//!
+//! A run is started by `./dev torture KIND SECONDS SEED`. It prints what it covered, and one line with
+//! its verdict. The clients' choices come from the seed; the server has real threads and a real disk, so
+//! that the same seed asks the same questions and may be answered in another order.
+
+mod error;
+mod options;
+mod server;
+
+pub use error::{Error, Result};
+pub use options::Options;
+pub use server::Server;
