@@ -33,6 +33,7 @@ use crate::modify::{delete_row, replace_row};
 use crate::schema::Action;
 use crate::{Catalog, ConstraintError, Result, Table};
 
+pub use deferred::ConstraintModes;
 pub(crate) use deferred::Deferred;
 pub(crate) use links::{Link, Relations, key_columns, referenced_columns};
 use rows::{children, has_children};

@@ -57,6 +57,7 @@ pub use error::{ConstraintError, Error, Fault, Result};
 pub use execute::{Answer, AnswerRows, Executor};
 pub use explain::{Explained, Measured, Ran, Touched};
 pub use fast::{Picked, PickedText, RowSink};
+pub use foreign::ConstraintModes;
 pub use index::Progress;
 pub use modify::{
     RowPatching, delete_row, ensure_row, find_row, insert_row, raise_row, replace_row,

@@ -47,6 +47,15 @@ pub(crate) struct Write {
     pub(crate) known: Option<Found>,
 }
 
+/// A row that has to be there when a transaction commits.
+#[derive(Clone, Debug)]
+pub(crate) struct Present {
+    pub(crate) table: TableId,
+    pub(crate) key: Bytes,
+    /// The snapshot at which it was there. The transaction's own may be later by now.
+    pub(crate) seen: Timestamp,
+}
+
 /// A transaction that wants to commit.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -54,7 +63,7 @@ pub(crate) struct Request {
     pub(crate) view: Arc<View>,
     pub(crate) reads: Reads,
     /// Rows that have to be there, whatever they hold by now.
-    pub(crate) present: Vec<(TableId, Bytes)>,
+    pub(crate) present: Vec<Present>,
     pub(crate) writes: Vec<Write>,
     pub(crate) epochs: Expected,
     pub(crate) durability: Durability,
@@ -238,20 +247,26 @@ impl<'s> Group<'s> {
         request
             .reads
             .check(&self.sequencer.pending.recent, request.view.at())?;
-        for (table, key) in &request.present {
-            self.check_present(*table, key, request.view.at())?;
+        for present in &request.present {
+            self.check_present(present, request.view.at())?;
         }
         Ok(())
     }
 
     /// An error if a row is not there any more.
-    fn check_present(&mut self, table: TableId, key: &Bytes, snapshot: Timestamp) -> Result<()> {
+    ///
+    /// That nothing changed it after the transaction's snapshot proves that it is there only if it was
+    /// there at that snapshot. Changes below the snapshot may be forgotten, so a row that was seen before
+    /// the snapshot moved is read again.
+    fn check_present(&mut self, present: &Present, snapshot: Timestamp) -> Result<()> {
+        let Present { table, key, seen } = present;
+        let (table, seen) = (*table, *seen);
         let Sequencer {
             recent, pending, ..
         } = &*self.sequencer;
         let changed = recent.changed(table, key, snapshot);
         let changed = changed.or_else(|| pending.recent.changed(table, key, snapshot));
-        if changed.is_none() && snapshot >= recent.floor() {
+        if changed.is_none() && seen >= snapshot && snapshot >= recent.floor() {
             return Ok(());
         }
         let newest = match pending.newest.get(&(table, key.clone())) {

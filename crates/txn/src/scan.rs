@@ -182,7 +182,13 @@ impl Scan {
                 && !self.waiting
                 && let Some(current) = &mut self.current
             {
-                shown += current.visit_page(&self.view, most - shown, &mut each)?;
+                let passed = current.rows;
+                let visited = current.visit_page(&self.view, most - shown, &mut each);
+                // Also when the visitor failed: what it was shown is behind the scan.
+                if current.rows > passed {
+                    self.standing = Standing::Stored;
+                }
+                shown += visited?;
             }
             if shown == most || !self.advance()? {
                 break;

@@ -10,7 +10,7 @@ use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
 use storage::{Bytes, Direction, Durability, KeyRange};
 
 use crate::claims::{Claimant, Held, Patience};
-use crate::commit::{Request, Write};
+use crate::commit::{Present, Request, Write};
 use crate::epochs::Expected;
 use crate::footprint::Touch;
 use crate::patch::edited;
@@ -27,7 +27,7 @@ pub struct Transaction {
     pub(crate) view: Arc<View>,
     pub(crate) writes: Writes,
     /// Rows that have to be there when it commits.
-    present: Vec<(TableId, Bytes)>,
+    present: Vec<Present>,
     epochs: Expected,
     /// The rows it claimed, if any.
     held: Option<Held>,
@@ -94,14 +94,19 @@ impl Transaction {
         if self.has_whole(table, key) {
             return Ok(self.get(table, key)?.is_some());
         }
-        if self.glance().get(table, key)?.is_none() {
+        let newest = self.glance();
+        if newest.get(table, key)?.is_none() {
             // Others may be about to bring it, which the answer then depends on.
             return Ok(self.get(table, key)?.is_some());
         }
         if self.present.len() >= TRACKED_READS_MAX {
             return Ok(self.get(table, key)?.is_some());
         }
-        self.present.push((table, Bytes::copy_from_slice(key)));
+        self.present.push(Present {
+            table,
+            key: Bytes::copy_from_slice(key),
+            seen: newest.at(),
+        });
         // The look itself was somebody else's, but it is this transaction that needs the partition.
         let map = self.view.store().map(table)?;
         let touch = Touch {

@@ -2,7 +2,9 @@
 
 #![cfg(test)]
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use partitions::TableId;
 use storage::env::{SeededRandom, SimulatedClock};
@@ -30,6 +32,15 @@ fn commit(store: &Arc<Store>, work: impl FnOnce(&mut Transaction) -> Result<()>)
     let mut txn = store.begin();
     work(&mut txn)?;
     txn.commit(Durability::Buffered).map(drop)
+}
+
+/// What a future that need not wait comes to.
+fn now<F: Future>(future: F) -> F::Output {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("it waits"),
+    }
 }
 
 /// A transaction that counts on a parent, and writes.
@@ -75,6 +86,44 @@ fn a_row_that_came_after_the_snapshot_counts() {
     commit(&store, |txn| txn.put(PARENTS, "q".into(), "1".into())).unwrap();
     assert!(txn.holds(PARENTS, b"q").unwrap());
     txn.put(CHILDREN, "c".into(), "q".into()).unwrap();
+    txn.commit(Durability::Buffered).unwrap();
+}
+
+#[test]
+fn a_row_that_went_before_the_snapshot_moved_is_a_conflict() {
+    for collected in [false, true] {
+        let store = store();
+        commit(&store, |txn| txn.put(CHILDREN, "x".into(), "1".into())).unwrap();
+        let mut txn = counting_on(&store, "p");
+        commit(&store, |txn| txn.delete(PARENTS, "p".into())).unwrap();
+        commit(&store, |txn| txn.put(CHILDREN, "x".into(), "2".into())).unwrap();
+        let before = txn.snapshot();
+        now(txn.claim(CHILDREN, b"x")).unwrap();
+        assert!(txn.snapshot() > before, "it sees what came since");
+        if collected {
+            // Nobody reads at an older snapshot any more, so nothing is remembered below this one.
+            commit(&store, |txn| txn.put(CHILDREN, "y".into(), "1".into())).unwrap();
+            while store.collect().unwrap().more {}
+        }
+        let refused = txn.commit(Durability::Buffered);
+        assert!(
+            matches!(refused, Err(Error::Conflict { .. })),
+            "{refused:?}"
+        );
+    }
+}
+
+#[test]
+fn a_row_that_stayed_is_no_conflict_when_the_snapshot_moved() {
+    let store = store();
+    commit(&store, |txn| txn.put(CHILDREN, "x".into(), "1".into())).unwrap();
+    let mut txn = counting_on(&store, "p");
+    commit(&store, |txn| {
+        txn.put(PARENTS, "p".into(), "2".into())?;
+        txn.put(CHILDREN, "x".into(), "2".into())
+    })
+    .unwrap();
+    now(txn.claim(CHILDREN, b"x")).unwrap();
     txn.commit(Durability::Buffered).unwrap();
 }
 

@@ -1,5 +1,8 @@
 //! A transaction that is open, and its savepoints.
 
+use std::sync::Arc;
+
+use sql::ConstraintModes;
 use txn::Savepoint;
 
 use super::{Reply, Session, SessionError, done};
@@ -21,6 +24,8 @@ struct Marked {
     savepoint: Savepoint,
     /// How many advisory locks the transaction had taken.
     locks: usize,
+    /// Which foreign keys waited for the end of the transaction.
+    modes: ConstraintModes,
 }
 
 impl Open {
@@ -50,11 +55,13 @@ impl Session {
     /// SAVEPOINT.
     pub(super) fn mark(&mut self, name: &str) -> Result<Reply> {
         let locks = self.locks.taken();
+        let modes = self.executor.constraint_modes();
         let open = self.open("SAVEPOINT")?;
         open.savepoints.push(Marked {
             name: name.to_owned(),
             savepoint: open.inner.savepoint(),
             locks,
+            modes,
         });
         done("SAVEPOINT")
     }
@@ -67,14 +74,17 @@ impl Session {
         done("RELEASE")
     }
 
-    /// ROLLBACK TO SAVEPOINT, which gives back the locks that were taken since.
+    /// ROLLBACK TO SAVEPOINT, which gives back the locks that were taken since and what SET CONSTRAINTS
+    /// said.
     pub(super) fn roll_back_to(&mut self, name: &str) -> Result<Reply> {
+        let executor = Arc::clone(&self.executor);
         let open = self.open("ROLLBACK TO SAVEPOINT")?;
         let index = open.find(name)?;
         open.savepoints.truncate(index + 1);
         let mut locks = 0;
         if let Some(marked) = open.savepoints.last() {
             open.inner.rollback_to(marked.savepoint)?;
+            executor.restore_constraint_modes(marked.modes.clone());
             locks = marked.locks;
         }
         open.failed = false;

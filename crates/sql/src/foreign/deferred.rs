@@ -14,8 +14,10 @@ use crate::{ConstraintError, Executor, Result, Table};
 
 /// What the open transaction of a session still has to keep.
 ///
-/// A promise is about values and not about rows: whatever else the transaction did to its rows since,
-/// also by going back to a savepoint, it is kept or broken by what is there in the end.
+/// A promise is about values and not about rows: it is kept or broken by what is there when the
+/// transaction commits. That it was kept when SET CONSTRAINTS looked proves nothing about the end, since
+/// going back to a savepoint may take away what kept it. So every promise stays until the transaction
+/// ends, and is checked then.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     inner: Mutex<Inner>,
@@ -24,30 +26,43 @@ pub(crate) struct Deferred {
 #[derive(Debug, Default)]
 struct Inner {
     promises: Vec<Promise>,
-    /// Whether foreign keys wait, if SET CONSTRAINTS said so of all of them.
+    modes: ConstraintModes,
+}
+
+/// Which foreign keys wait for the end of the transaction, as SET CONSTRAINTS said.
+#[derive(Clone, Debug, Default)]
+pub struct ConstraintModes {
+    /// Whether foreign keys wait, if it was said of all of them.
     all: Option<bool>,
     /// The same of some, by name.
     named: HashMap<String, bool>,
+}
+
+impl ConstraintModes {
+    /// Whether a foreign key waits.
+    fn defer(&self, link: &Link) -> bool {
+        let said = self.named.get(&link.key.name).copied().or(self.all);
+        match link.key.checked {
+            Checked::Always => false,
+            Checked::Immediate => said.unwrap_or(false),
+            Checked::Deferred => said.unwrap_or(true),
+        }
+    }
 }
 
 impl Deferred {
     /// Forgets everything, because another transaction begins.
     pub(crate) fn clear(&self) {
         let mut inner = self.inner.lock();
-        if !inner.promises.is_empty() || inner.all.is_some() || !inner.named.is_empty() {
+        let Inner { promises, modes } = &*inner;
+        if !promises.is_empty() || modes.all.is_some() || !modes.named.is_empty() {
             *inner = Inner::default();
         }
     }
 
     /// Whether a foreign key waits.
     pub(super) fn waits(&self, link: &Link) -> bool {
-        let inner = self.inner.lock();
-        let said = inner.named.get(&link.key.name).copied().or(inner.all);
-        match link.key.checked {
-            Checked::Always => false,
-            Checked::Immediate => said.unwrap_or(false),
-            Checked::Deferred => said.unwrap_or(true),
-        }
+        self.inner.lock().modes.defer(link)
     }
 
     pub(super) fn add(&self, promise: Promise) {
@@ -55,27 +70,23 @@ impl Deferred {
     }
 
     /// Lets foreign keys wait, or not: all of them, or those that are named.
-    pub(crate) fn set(&self, names: &[String], wait: bool) {
-        let mut inner = self.inner.lock();
+    fn set(&self, names: &[String], wait: bool) {
+        let modes = &mut self.inner.lock().modes;
         if names.is_empty() {
-            inner.named.clear();
-            inner.all = Some(wait);
+            modes.named.clear();
+            modes.all = Some(wait);
         }
         for name in names {
-            inner.named.insert(name.clone(), wait);
+            modes.named.insert(name.clone(), wait);
         }
     }
 
     /// Checks what does not wait any more; at the end of the transaction that is all of it.
-    pub(crate) fn settle(&self, transaction: &mut Transaction, ends: bool) -> Result<()> {
-        let promises = std::mem::take(&mut self.inner.lock().promises);
-        for promise in promises {
-            match !ends && self.waits(&promise.link) {
-                true => self.add(promise),
-                false => promise.check(transaction)?,
-            }
-        }
-        Ok(())
+    fn check(&self, transaction: &mut Transaction, ends: bool) -> Result<()> {
+        let inner = self.inner.lock();
+        let due = |promise: &&Promise| ends || !inner.modes.defer(&promise.link);
+        let mut promises = inner.promises.iter().filter(due);
+        promises.try_for_each(|promise| promise.check(transaction))
     }
 }
 
@@ -113,7 +124,17 @@ impl Executor {
 
     /// Checks the foreign keys that waited for the end of the transaction.
     pub fn settle_deferred(&self, transaction: &mut Transaction) -> Result<()> {
-        self.deferred().settle(transaction, true)
+        self.deferred().check(transaction, true)
+    }
+
+    /// What SET CONSTRAINTS said so far in this transaction, for a savepoint to return to.
+    pub fn constraint_modes(&self) -> ConstraintModes {
+        self.deferred().inner.lock().modes.clone()
+    }
+
+    /// Returns to what SET CONSTRAINTS had said at a savepoint.
+    pub fn restore_constraint_modes(&self, modes: ConstraintModes) {
+        self.deferred().inner.lock().modes = modes;
     }
 
     /// SET CONSTRAINTS in an open transaction: lets foreign keys wait, or checks them from now on, those
@@ -128,7 +149,7 @@ impl Executor {
             self.check_deferrable(name)?;
         }
         self.deferred().set(names, wait);
-        self.deferred().settle(transaction, false)
+        self.deferred().check(transaction, false)
     }
 
     fn check_deferrable(&self, name: &str) -> Result<()> {
