@@ -184,6 +184,8 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::CellTooLong { .. }
         | sql::Error::Query { .. }
         | sql::Error::OutOfMemory { .. }
+        | sql::Error::Cancelled
+        | sql::Error::TimedOut { .. }
         | sql::Error::Refused { .. }
         | sql::Error::Keys(_) => Kind::Invalid,
         sql::Error::Damaged { .. } | sql::Error::DamagedRecord { .. } => Kind::Corrupt,

@@ -79,8 +79,8 @@ pub use range::Range;
 pub use reads::{Row, Rows, Snapshot};
 pub use record::Request;
 pub use session::{
-    Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Notice, Recalled, Reply, ReplyRows, Session,
-    TransactionState,
+    Copy, CopyForm, CopyFormat, CopyHeader, CopyIn, Interrupt, Notice, Recalled, Reply, ReplyRows,
+    Session, TransactionState,
 };
 pub use sql::collection;
 pub use sql::{

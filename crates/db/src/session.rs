@@ -65,6 +65,7 @@ pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 pub use notices::Notice;
 pub use recall::Recalled;
 pub use reply::{Reply, ReplyRows};
+pub use sql::Interrupt;
 
 /// Where a session stands between statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,12 @@ impl Session {
             database_name: DEFAULT_NAME.to_owned(),
             database,
         }
+    }
+
+    /// What ends a statement of this session that blocks its thread, such as a definition that validates
+    /// rows. Whoever cancels a statement asks here, and drops its future as well.
+    pub fn interrupt(&self) -> Interrupt {
+        self.executor.interrupt().clone()
     }
 
     /// Takes what a client says of itself when it comes: `user`, settings by name, and `options` with

@@ -35,6 +35,9 @@ pub const HTTP_REQUEST_SECONDS_MAX: u64 = 75;
 /// short statement takes longer than all the rest. Of a stack only what was used takes memory.
 pub(crate) const STACK_BYTES: usize = 48 << 20;
 
+/// Threads that there may be besides one for each client that blocks.
+const SPARE_THREADS: usize = 64;
+
 /// Where and to how many clients a database is served.
 #[derive(Clone, Debug)]
 pub struct Addresses {
@@ -52,8 +55,14 @@ pub struct Addresses {
 ///
 /// When it is ready it says so on standard output in one line, with the real ports.
 pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
+    let connections = addresses.connections_max.unwrap_or(CONNECTIONS_MAX)
+        + addresses
+            .http_connections_max
+            .unwrap_or(HTTP_CONNECTIONS_MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
+        // Each client may block a thread at the same time, and somebody has to serve the others.
+        .max_blocking_threads(connections + SPARE_THREADS)
         .enable_all()
         .build()?;
     raise_file_limit();

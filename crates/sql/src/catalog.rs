@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, RwLock};
-use txn::{Bytes, Store, TableId, Timestamp};
+use txn::{Bytes, Store, TableId, Timestamp, blocking};
 
 use crate::collection::{self, Collection, Gate, Gates};
 use crate::index::{IndexTable, Progress};
@@ -329,7 +329,9 @@ impl Catalog {
 
     /// Begins to change the catalog; others wait until it is dropped.
     pub(crate) fn change<'c>(&'c self, store: &'c Store) -> Change<'c> {
-        Change::new(self, store, self.changes.lock())
+        let turn = self.changes.try_lock();
+        let turn = turn.unwrap_or_else(|| blocking(|| self.changes.lock()));
+        Change::new(self, store, turn)
     }
 
     /// Shows a change to everyone.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use keys::Value;
 use syntax::statement::CopySource;
 use syntax::{Ident, Kind, Name, ast};
-use txn::{Bytes, Committed, Durability, Pile, Transaction};
+use txn::{Bytes, Committed, Durability, Pile, Transaction, blocking};
 
 use crate::default::default_scalar;
 use crate::foreign::Changed;
@@ -152,7 +152,7 @@ impl CopyTarget {
             .map(|(key, row)| (Bytes::copy_from_slice(key), Bytes::copy_from_slice(row)))
             .collect();
         // Nearly sorted is the usual case, and a stable sort is quick at that.
-        rows.sort_by(|(one, _), (two, _)| one.cmp(two));
+        blocking(|| rows.sort_by(|(one, _), (two, _)| one.cmp(two)));
         let mut changed = Vec::new();
         for (number, (key, row)) in rows.into_iter().enumerate() {
             if number % ROWS_A_TURN == ROWS_A_TURN - 1 {
@@ -164,7 +164,7 @@ impl CopyTarget {
             }
             insert_encoded(transaction, &self.table, key, row)?;
         }
-        executor.settle(transaction, changed)?;
+        blocking(|| executor.settle(transaction, changed))?;
         Ok(count)
     }
 

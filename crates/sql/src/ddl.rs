@@ -20,9 +20,10 @@ use syntax::statement::{Drop, Truncate};
 use syntax::{Kind, Statement, ast};
 use txn::{Store, TableId};
 
+use crate::interrupt::INTERRUPT_ROWS;
 use crate::names::table_name;
 use crate::scalar::constant;
-use crate::{Catalog, Error, Result, Schema, Table};
+use crate::{Catalog, Error, Interrupt, Result, Schema, Table};
 
 pub(crate) use show::{create_statement, foreign_keys, quoted};
 
@@ -31,12 +32,22 @@ pub(crate) use show::{create_statement, foreign_keys, quoted};
 pub(crate) struct Ground<'g> {
     pub(crate) store: &'g Arc<Store>,
     pub(crate) catalog: &'g Catalog,
+    /// What may end the statement.
+    pub(crate) interrupt: &'g Interrupt,
 }
 
 impl Ground<'_> {
     /// The time that constant expressions speak of.
     fn now_us(&self) -> i64 {
         i64::try_from(self.store.now_us()).unwrap_or(i64::MAX)
+    }
+
+    /// An error if the statement is to end; looked for after every so many rows.
+    fn check_interrupt(&self, row: usize) -> Result<()> {
+        match row.is_multiple_of(INTERRUPT_ROWS) {
+            true => self.interrupt.check(self.store),
+            false => Ok(()),
+        }
     }
 }
 

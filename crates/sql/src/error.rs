@@ -484,6 +484,15 @@ pub enum Error {
         /// What it may hold.
         limit_bytes: usize,
     },
+    /// The client asked to stop the statement.
+    #[error("statement cancelled at the client's request")]
+    Cancelled,
+    /// The statement took longer than it may.
+    #[error("statement cancelled after {ms} ms: statement_timeout allows no more")]
+    TimedOut {
+        /// How long it may take.
+        ms: u128,
+    },
     /// A fault of this program.
     #[error("internal error: {what}")]
     Internal {

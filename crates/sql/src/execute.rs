@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use keys::{Type, Value};
 use parking_lot::Mutex;
 use syntax::{Kind, Statement, ast};
-use txn::{Reader, Store, Transaction};
+use txn::{Reader, Store, Transaction, blocking};
 
 use crate::counted::Counter;
 use crate::ddl::{Defined, Ground};
@@ -22,7 +22,7 @@ use crate::scalar::Given;
 use crate::statements::Statements;
 use crate::system::{Guest, Outside};
 use crate::watched::Watched;
-use crate::{Catalog, Error, Prepared, Result, Table, Warning, ddl, index, system};
+use crate::{Catalog, Error, Interrupt, Prepared, Result, Table, Warning, ddl, index, system};
 
 /// Runs statements over the tables of a store.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub struct Executor {
     figures: Figures,
     /// Foreign keys that wait for the end of its transaction.
     deferred: Deferred,
+    /// What may end its statement.
+    interrupt: Interrupt,
 }
 
 /// What a statement answered.
@@ -150,6 +152,7 @@ impl Executor {
             watched: Watched::default(),
             figures: Figures::default(),
             deferred: Deferred::default(),
+            interrupt: Interrupt::default(),
         }
     }
 
@@ -168,7 +171,13 @@ impl Executor {
             watched: Watched::default(),
             figures: Figures::default(),
             deferred: Deferred::default(),
+            interrupt: Interrupt::default(),
         }
+    }
+
+    /// What may end the statement of its session.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
     }
 
     /// What is counted of the statements that were run.
@@ -248,13 +257,14 @@ impl Executor {
         Ground {
             store: &self.store,
             catalog: &self.catalog,
+            interrupt: &self.interrupt,
         }
     }
 
     /// Runs a statement that changes tables themselves.
     pub async fn define(&self, statement: &Statement) -> Result<Answer> {
         let ground = self.ground();
-        let defined = ddl::define(ground, statement).map_err(|error| match error {
+        let defined = blocking(|| ddl::define(ground, statement)).map_err(|error| match error {
             Error::NoSuchTable { name, .. } if self.catalog.relation(&name).is_ok() => {
                 Error::Unsupported {
                     what: format!("changing collection `{name}` as one changes a table"),

@@ -28,6 +28,7 @@ mod fast;
 mod foreign;
 mod generated;
 mod index;
+mod interrupt;
 mod locking;
 mod merge;
 mod modify;
@@ -59,6 +60,7 @@ pub use explain::{Explained, Measured, Ran, Touched};
 pub use fast::{Picked, PickedText, RowSink};
 pub use foreign::ConstraintModes;
 pub use index::Progress;
+pub use interrupt::Interrupt;
 pub use modify::{
     RowPatching, delete_row, ensure_row, find_row, insert_row, raise_row, replace_row,
 };

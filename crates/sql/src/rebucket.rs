@@ -138,7 +138,7 @@ impl Executor {
         for column in &mut parts.columns {
             column.former = None;
         }
-        change.alter(&now, Schema::from_parts(parts)?, || Ok(()))?;
+        change.alter(&now, Schema::from_parts(parts)?)?;
         Ok(())
     }
 }

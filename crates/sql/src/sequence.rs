@@ -15,8 +15,8 @@
 use std::sync::Arc;
 
 use keys::{RowView, Type, Value, encode_key, encode_row};
-use parking_lot::Mutex;
-use txn::{Bytes, Durability, Store, TableId};
+use parking_lot::{Mutex, MutexGuard};
+use txn::{Bytes, Durability, Store, TableId, blocking};
 
 use crate::schema::name_fault;
 use crate::{Error, Result};
@@ -204,12 +204,12 @@ impl Sequence {
 
     /// What it counts, and how.
     pub fn definition(&self) -> Definition {
-        self.state.lock().definition.clone()
+        self.state().definition.clone()
     }
 
     /// Hands out the next number.
     pub fn next(&self, store: &Arc<Store>) -> Result<i64> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         if state.left == 0 {
             self.reserve(&mut state, store)?;
         }
@@ -220,9 +220,15 @@ impl Sequence {
         Ok(number)
     }
 
+    /// Its state. Whoever has it may be waiting for the disk.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let state = self.state.try_lock();
+        state.unwrap_or_else(|| blocking(|| self.state.lock()))
+    }
+
     /// Lets it go on after `value`, or with it if it was not called yet.
     pub fn set(&self, store: &Arc<Store>, value: i64, called: bool) -> Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         let Definition { name, min, max, .. } = &state.definition;
         if !(*min..=*max).contains(&value) {
             return Err(Error::SequenceValue {
@@ -243,7 +249,7 @@ impl Sequence {
 
     /// Where it stands: the last number handed out, and whether there was one.
     pub fn standing(&self, store: &Arc<Store>) -> Result<Standing> {
-        let state = self.state.lock();
+        let state = self.state();
         match state.left {
             0 => {
                 let row = store.view().get(self.id, &row_key()?)?;
@@ -255,7 +261,7 @@ impl Sequence {
 
     /// Changes what it counts. The caller has made the change durable.
     pub(crate) fn redefine(&self, definition: Definition) {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         state.definition = definition;
         state.forget_block();
     }
@@ -263,7 +269,7 @@ impl Sequence {
     /// Gives up what is left of the block, on disk too, so that a change begins where the numbers
     /// handed out end.
     pub(crate) fn settle(&self, store: &Arc<Store>) -> Result<()> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         if state.left > 0 {
             self.write(store, state.standing())?;
             state.forget_block();

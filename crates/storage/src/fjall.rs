@@ -54,7 +54,9 @@ use hashbrown::HashMap;
 use parking_lot::{Mutex, RwLock};
 
 use crate::engine::check_key;
-use crate::{Batch, Durability, Engine, Error, Operation, Pair, Result, Snapshot, SpaceId};
+use crate::{
+    Batch, Durability, Engine, Error, Operation, Pair, Result, Snapshot, SpaceId, blocking,
+};
 use ahead::Ahead;
 use view::FjallSnapshot;
 
@@ -152,13 +154,14 @@ impl FjallEngine {
         }
     }
 
-    /// Runs a call into fjall that changes the disk. Once one fails no other is taken.
+    /// Runs a call into fjall that changes the disk, and may wait for it. Once one fails no other is taken.
     fn change<T>(
         &self,
         action: &'static str,
         call: impl FnOnce() -> ::fjall::Result<T>,
     ) -> Result<T> {
-        failure::contain(action, &self.path, call).inspect_err(|error| {
+        let outcome = blocking(|| failure::contain(action, &self.path, call));
+        outcome.inspect_err(|error| {
             let cause = match error {
                 Error::Poisoned { cause } => cause.clone(),
                 other => other.to_string(),

@@ -13,6 +13,7 @@
 //! An engine holds numbered *spaces*, each an ordered map from bytes to bytes. It never interprets a
 //! key. Engines differ in speed, never in results: [`conformance`] runs on every one of them.
 
+mod blocking;
 pub mod conformance;
 mod engine;
 pub mod env;
@@ -22,6 +23,7 @@ mod fjall;
 mod memory;
 mod placement;
 
+pub use blocking::blocking;
 pub use bytes::{Buf, Bytes};
 pub use engine::{
     Batch, Direction, Durability, ENGINE_KEY_BYTES_MAX, Engine, KeyRange, Operation, Pair, Scan,

@@ -15,12 +15,12 @@
 use std::sync::Arc;
 
 use partitions::TableId;
-use storage::{Bytes, Durability};
+use storage::{Bytes, Durability, blocking};
 
 use crate::load::Rows;
 use crate::transaction::{Ready, Transaction};
 use crate::writes::check_key;
-use crate::{Committed, Error, Pile, Result};
+use crate::{Committed, Error, Pile, Result, Store};
 
 impl Transaction {
     /// Inserts many new rows at once, in any order. An error names a row that is there already or
@@ -30,6 +30,10 @@ impl Transaction {
         if rows.len() < store.ingest_rows_min {
             return Ok(Some(rows));
         }
+        blocking(|| self.add_pile(&store, table, rows))
+    }
+
+    fn add_pile(&mut self, store: &Arc<Store>, table: TableId, rows: Pile) -> Result<Option<Pile>> {
         rows.iter().try_for_each(|(key, _)| check_key(key))?;
         let rows = Arc::new(Rows::new(rows));
         if let Some(key) = rows.twice().map(Bytes::copy_from_slice) {
@@ -51,21 +55,21 @@ impl Transaction {
         }
         let Some((table, rows)) = self.writes.take_bulk() else {
             let view = &self.view;
-            self.writes
-                .dissolve(|table, key| match view.get(table, key)? {
-                    Some(_) => Err(Error::RowExists {
-                        table,
-                        key: key.clone(),
-                    }),
-                    None => Ok(()),
-                })?;
+            let check_absent = |table, key: &Bytes| match view.get(table, key)? {
+                Some(_) => Err(Error::RowExists {
+                    table,
+                    key: key.clone(),
+                }),
+                None => Ok(()),
+            };
+            blocking(|| self.writes.dissolve(check_absent))?;
             return Ok(None);
         };
         let Ready {
             request, touched, ..
         } = self.get_ready(durability)?;
         let store = Arc::clone(self.view.store());
-        let Committed { at, .. } = store.load_beside(table, rows, request)?;
+        let Committed { at, .. } = blocking(|| store.load_beside(table, rows, request))?;
         self.conclude(Some(Ok(at)), &touched).map(Some)
     }
 }

@@ -74,7 +74,7 @@ pub use partitions::{
     Cause, Cell, Event, EventKind, HeatTotals, HotKey, News, Partition, PartitionId, Place, Share,
     Slice, TableId, decide,
 };
-pub use storage::{Bytes, Direction, Durability, KeyRange};
+pub use storage::{Bytes, Direction, Durability, KeyRange, blocking};
 
 pub use across::{Fatality, Immortal, Step};
 pub use claims::Patience;

@@ -44,7 +44,7 @@ use std::time::Duration;
 use parking_lot::MutexGuard;
 use partitions::spaces::{META_SPACE, table_space};
 use partitions::{AccessKind, Delta, Map, Partition, TableId};
-use storage::{Bytes, Durability, KeyRange, Pair};
+use storage::{Bytes, Durability, KeyRange, Pair, blocking};
 
 use crate::commit::Request;
 use crate::engines::Slot;
@@ -123,7 +123,7 @@ impl Store {
         table: TableId,
         rows: impl IntoIterator<Item = Pair>,
     ) -> Result<Committed> {
-        self.load_expecting(table, None, rows.into_iter().collect())
+        blocking(|| self.load_expecting(table, None, rows.into_iter().collect()))
     }
 
     /// The same, unless the table has left this epoch when the rows are to appear.
@@ -133,7 +133,7 @@ impl Store {
         epoch: u64,
         rows: Pile,
     ) -> Result<Committed> {
-        self.load_expecting(table, Some(epoch), rows)
+        blocking(|| self.load_expecting(table, Some(epoch), rows))
     }
 
     fn load_expecting(

@@ -22,6 +22,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use storage::blocking;
 
 /// How many commits one group may hold.
 const GROUP_COMMITS_MAX: usize = 1024;
@@ -148,16 +149,18 @@ impl<R, O> Queue<R, O> {
             });
             !std::mem::replace(&mut line.led, true)
         };
-        loop {
-            if leads {
-                self.lead_group(&lead);
+        blocking(|| {
+            loop {
+                if leads {
+                    self.lead_group(&lead);
+                }
+                match ticket.wait() {
+                    Turn::Done(outcome) => return Some(outcome),
+                    Turn::Lost | Turn::Wait(_) => return None,
+                    Turn::Lead => leads = true,
+                }
             }
-            match ticket.wait() {
-                Turn::Done(outcome) => return Some(outcome),
-                Turn::Lost | Turn::Wait(_) => return None,
-                Turn::Lead => leads = true,
-            }
-        }
+        })
     }
 
     /// Puts `request` in line and answers at once with something to await. Without anybody standing
@@ -184,7 +187,7 @@ impl<R, O> Queue<R, O> {
         let leads = !line.driven && !std::mem::replace(&mut line.led, true);
         drop(line);
         if leads {
-            self.lead_group(&lead);
+            blocking(|| self.lead_group(&lead));
         }
         pending
     }

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use partitions::{AccessKind, Map, Partition, PartitionId, TableId};
-use storage::{Bytes, Direction, Durability, KeyRange};
+use storage::{Bytes, Direction, Durability, KeyRange, blocking};
 
 use crate::claims::{Claimant, Held, Patience};
 use crate::commit::{Present, Request, Write};
@@ -20,6 +20,9 @@ use crate::scan::Scan;
 use crate::view::View;
 use crate::writes::{Edit, Savepoint, Writes};
 use crate::{Error, Locker, Result, Timestamp};
+
+/// A transaction with as many writes looks up what they replace without holding up other tasks.
+const BLOCKING_WRITES_MIN: usize = 1_000;
 
 /// A serializable transaction. Dropping it without [`Transaction::commit`] is a rollback.
 #[derive(Debug)]
@@ -332,7 +335,10 @@ impl Transaction {
         self.view.store().epochs.check(&self.epochs)?;
         let writes = std::mem::take(&mut self.writes);
         let bytes = writes.bytes();
-        let (writes, touched) = look_up(&self.view, writes, &reads)?;
+        let (writes, touched) = match writes.len() < BLOCKING_WRITES_MIN {
+            true => look_up(&self.view, writes, &reads)?,
+            false => blocking(|| look_up(&self.view, writes, &reads))?,
+        };
         let request = Request {
             view: Arc::clone(&self.view),
             reads,

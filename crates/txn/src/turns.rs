@@ -6,6 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use storage::blocking;
 
 /// Something that one thread at a time may touch, in turn.
 #[derive(Debug)]
@@ -36,13 +37,22 @@ impl<T> Turns<T> {
         let mut line = self.line.lock();
         let number = line.next;
         line.next += 1;
-        while line.serving != number {
-            self.moved.wait(&mut line);
+        if line.serving != number {
+            drop(line);
+            blocking(|| self.wait_for(number));
         }
-        drop(line);
         Turn {
             inner: Some(self.inner.lock()),
             turns: self,
+        }
+    }
+}
+
+impl<T> Turns<T> {
+    fn wait_for(&self, number: u64) {
+        let mut line = self.line.lock();
+        while line.serving != number {
+            self.moved.wait(&mut line);
         }
     }
 }

@@ -6,6 +6,7 @@ use sql::Answer;
 use syntax::Statement;
 use syntax::ast::Function;
 
+use super::time::Limit;
 use super::{Asks, Reply, Session, SessionError};
 use crate::Result;
 
@@ -30,6 +31,8 @@ impl Session {
         let skips = self.notice_skipped(&statement.kind);
         let before = self.findings(&statement.kind);
         let executor = Arc::clone(&self.executor);
+        let limit = self.limit(&statement.kind).map(Limit::length);
+        executor.interrupt().begin(&self.database.store, limit);
         match &self.transaction {
             None => {
                 let answer = executor.define(statement).await?;

@@ -32,6 +32,11 @@ impl Limit {
         Some(Self { until, length })
     }
 
+    /// How long it may take in all.
+    pub(super) fn length(self) -> Duration {
+        self.length
+    }
+
     /// The same time once more.
     pub(super) fn again(self) -> Self {
         Self::new(self.length).unwrap_or(self)

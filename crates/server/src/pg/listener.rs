@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use db::{Database, Session};
+use db::{Database, Interrupt, Session};
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -58,7 +58,17 @@ struct Shared {
     next_id: AtomicI32,
     chance: RandomState,
     /// What to ring to cancel, by number, with the secret.
-    running: Mutex<HashMap<i32, (i32, Arc<Notify>)>>,
+    running: Mutex<HashMap<i32, Running>>,
+}
+
+/// A connection that can be cancelled.
+#[derive(Debug)]
+struct Running {
+    secret: i32,
+    /// Heard by a statement that waits.
+    bell: Arc<Notify>,
+    /// Seen by one that blocks its thread.
+    interrupt: Interrupt,
 }
 
 impl Listener {
@@ -149,9 +159,12 @@ impl Shared {
             return tell(channel, &error).await;
         }
         let cancel = Arc::new(Notify::new());
-        self.running
-            .lock()
-            .insert(id, (secret, Arc::clone(&cancel)));
+        let running = Running {
+            secret,
+            bell: Arc::clone(&cancel),
+            interrupt: session.interrupt(),
+        };
+        self.running.lock().insert(id, running);
         let _listed = Listed { id, shared: self };
 
         let mut connection = Connection::new(channel, session, cancel);
@@ -181,11 +194,12 @@ impl Shared {
     }
 
     fn cancel(&self, id: i32, secret: i32) {
-        if let Some((known, bell)) = self.running.lock().get(&id)
-            && *known == secret
+        if let Some(running) = self.running.lock().get(&id)
+            && running.secret == secret
         {
             // Only a statement that runs now hears it.
-            bell.notify_waiters();
+            running.interrupt.cancel();
+            running.bell.notify_waiters();
         }
     }
 }

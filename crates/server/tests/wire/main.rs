@@ -24,6 +24,7 @@ mod recalled;
 mod record;
 mod settings;
 mod shell;
+mod stall;
 mod statement_stats;
 mod system;
 mod values;

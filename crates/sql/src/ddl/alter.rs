@@ -188,13 +188,13 @@ impl<'d> Draft<'d> {
         let known = self.table.schema().foreign_keys();
         constraints::refuse_ttl(self.ground, self.table, &schema)?;
         let parents = constraints::parents(self.ground, known, schema.foreign_keys());
-        let check = || {
+        let validate = || {
             let needs_empty = self.needs_empty.as_deref();
             check_rows(self.ground, self.table, &schema, &strict, needs_empty)?;
             constraints::check_rows(self.ground, self.table, &schema)
         };
         self.change
-            .alter_child(self.table, schema.clone(), &parents, check)?;
+            .alter_validated(self.table, schema.clone(), &parents, validate)?;
         self.change.show_sequences(self.sequences);
         self.change.hide_sequences(&self.dropped);
         self.change.discard(self.dropped);
@@ -529,7 +529,9 @@ fn check_rows(
         return Ok(());
     }
     let view = ground.store.view();
-    for pair in view.scan(table.id(), &KeyRange::all(), Direction::Ascending)? {
+    let rows = view.scan(table.id(), &KeyRange::all(), Direction::Ascending)?;
+    for (number, pair) in rows.enumerate() {
+        ground.check_interrupt(number)?;
         let (key, row) = pair?;
         let values = schema.decode(&key, &row)?;
         for position in strict {

@@ -316,10 +316,11 @@ pub(super) fn check_rows(ground: Ground<'_>, table: &Arc<Table>, schema: &Schema
     if checks.is_empty() && links.is_empty() {
         return Ok(());
     }
-    // What is read here is as it is now, because nobody can commit to these tables meanwhile.
+    // Rows that are written from now on meet the constraints, or nobody can write at all.
     let mut transaction = ground.store.begin();
-    let view = ground.store.view();
-    for pair in view.scan(table.id(), &KeyRange::all(), Direction::Ascending)? {
+    let rows = transaction.scan(table.id(), &KeyRange::all(), Direction::Ascending)?;
+    for (number, pair) in rows.enumerate() {
+        ground.check_interrupt(number)?;
         let (key, row) = pair?;
         let row = schema.decode(&key, &row)?;
         for (check, condition) in &checks {
@@ -412,7 +413,7 @@ pub(super) fn let_go(ground: Ground<'_>, change: &Change<'_>, tables: &[Arc<Tabl
             .foreign_keys
             .retain(|key| !key.parent.is_some_and(goes));
         if parts.foreign_keys.len() < before {
-            change.alter(&child, Schema::from_parts(parts)?, || Ok(()))?;
+            change.alter(&child, Schema::from_parts(parts)?)?;
         }
     }
     Ok(())

@@ -63,7 +63,7 @@ pub(super) fn drop(ground: Ground<'_>, drop: &Drop) -> Result<()> {
             .extract_if(.., |one| one.name == index)
             .map(|one| one.id)
             .collect();
-        change.alter(&table, Schema::from_parts(parts)?, || Ok(()))?;
+        change.alter(&table, Schema::from_parts(parts)?)?;
         change.discard(ids);
     }
     Ok(())

@@ -148,7 +148,7 @@ pub(super) fn drop(ground: Ground<'_>, drop: &Drop) -> Result<()> {
                 .sequences
                 .retain(|owned| owned.sequence != sequence.id());
             if parts != *table.schema().parts() {
-                change.alter(&table, Schema::from_parts(parts)?, || Ok(()))?;
+                change.alter(&table, Schema::from_parts(parts)?)?;
             }
         }
         change.remove_sequence(&sequence)?;

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use txn::{Bytes, Direction, Durability, KeyRange, TableId, Timestamp, Transaction};
+use txn::{Bytes, Direction, Durability, KeyRange, TableId, Timestamp, Transaction, blocking};
 
 use super::IndexTable;
 use crate::ddl::Ground;
@@ -48,9 +48,11 @@ pub(crate) async fn build(ground: Ground<'_>, indexes: Vec<TableId>) -> Result<(
     for index in &unfinished.indexes {
         fill(ground, *index).await?;
     }
-    ground.store.sync()?;
-    let since = ground.store.view().at();
-    make_ready(ground, &unfinished.indexes, since)?;
+    blocking(|| {
+        ground.store.sync()?;
+        let since = ground.store.view().at();
+        make_ready(ground, &unfinished.indexes, since)
+    })?;
     ground.catalog.forget_progress(&unfinished.indexes);
     unfinished.indexes.clear();
     Ok(())
@@ -67,7 +69,13 @@ impl Drop for Unfinished<'_> {
         if self.indexes.is_empty() {
             return;
         }
-        let Ground { store, catalog } = self.ground;
+        blocking(|| self.take_back());
+    }
+}
+
+impl Unfinished<'_> {
+    fn take_back(&self) {
+        let Ground { store, catalog, .. } = self.ground;
         let change = catalog.change(store);
         for id in &self.indexes {
             let Some((table, _)) = catalog.with_index(*id) else {
@@ -77,7 +85,7 @@ impl Drop for Unfinished<'_> {
             parts.indexes.retain(|index| index.id != *id);
             let without = Schema::from_parts(parts);
             // What fails here is done when the store is opened again.
-            if without.is_ok_and(|schema| change.alter(&table, schema, || Ok(())).is_ok()) {
+            if without.is_ok_and(|schema| change.alter(&table, schema).is_ok()) {
                 change.discard([*id]);
             }
         }
@@ -102,7 +110,7 @@ async fn fill(ground: Ground<'_>, id: TableId) -> Result<()> {
         names = Some((table_name, index_name));
         let mut transaction = ground.store.begin();
         transaction.expect_epoch(table.id(), table.epoch());
-        let chunk = add_chunk(&mut transaction, &table, &index, &lower, rows_max);
+        let chunk = blocking(|| add_chunk(&mut transaction, &table, &index, &lower, rows_max));
         let committed = match chunk {
             Err(error) => Err(error),
             Ok(chunk) => {
@@ -231,7 +239,7 @@ fn make_ready(ground: Ground<'_>, indexes: &[TableId], since: Timestamp) -> Resu
         for index in &mut parts.indexes {
             index.ready |= indexes.contains(&index.id);
         }
-        change.alter_since(&table, Schema::from_parts(parts)?, since, || Ok(()))?;
+        change.alter_since(&table, Schema::from_parts(parts)?, since)?;
     }
     Ok(())
 }
