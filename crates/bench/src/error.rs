@@ -24,6 +24,9 @@ pub(crate) enum Error {
     /// A process that was started to measure something ended badly or said something odd.
     #[error("a child process: {0}")]
     Child(String),
+    /// A statement that a bench sends by itself failed.
+    #[error("a statement: {0}")]
+    Statement(#[from] tokio_postgres::Error),
     /// Both sides should have answered the same.
     #[error("wrong answer: {0}")]
     Wrong(String),

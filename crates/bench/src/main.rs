@@ -3,11 +3,13 @@
 mod advisor;
 mod error;
 mod even;
+mod fair;
 mod ground;
 mod measure;
 mod nosql;
 mod options;
 mod sql;
+mod stall;
 
 use std::process::ExitCode;
 
@@ -32,6 +34,11 @@ const BENCHES: &[Bench] = &[
         run: even::run,
     },
     Bench {
+        name: "fair",
+        about: fair::ABOUT,
+        run: fair::run,
+    },
+    Bench {
         name: "ground",
         about: ground::ABOUT,
         run: ground::run,
@@ -45,6 +52,11 @@ const BENCHES: &[Bench] = &[
         name: "sql",
         about: sql::ABOUT,
         run: sql::run,
+    },
+    Bench {
+        name: "stall",
+        about: stall::ABOUT,
+        run: stall::run,
     },
 ];
 

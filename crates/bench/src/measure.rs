@@ -97,6 +97,11 @@ impl Sample {
     pub(crate) fn most(&self) -> f64 {
         self.sorted.last().copied().unwrap_or(f64::NAN)
     }
+
+    /// All of them, least first.
+    pub(crate) fn into_sorted(self) -> Vec<f64> {
+        self.sorted
+    }
 }
 
 /// The rounds of both sides.

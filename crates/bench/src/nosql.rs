@@ -11,7 +11,7 @@
 //! Ours is durable: a put that was acknowledged is on the disk. dynalite keeps its items in LevelDB,
 //! on the same disk, and does not wait for it.
 
-mod http;
+pub(crate) mod http;
 mod load;
 mod peers;
 

@@ -62,6 +62,19 @@ impl Error {
         }
     }
 
+    /// The row that another transaction changed first, if that is what it is about.
+    pub(crate) fn conflict(&self) -> Option<(txn::TableId, &txn::Bytes)> {
+        let of_sql = self.source.downcast_ref::<sql::Error>();
+        let error = match of_sql {
+            Some(sql::Error::Txn(error)) => Some(error),
+            _ => self.source.downcast_ref::<txn::Error>(),
+        };
+        match error {
+            Some(txn::Error::Conflict { table, key, .. }) => Some((*table, key)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn inner(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         self.source.as_ref()
     }

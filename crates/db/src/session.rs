@@ -32,6 +32,7 @@ mod overlooked;
 mod recall;
 mod record;
 mod reply;
+mod retry;
 mod set;
 mod settings;
 mod statements;
@@ -55,6 +56,7 @@ pub(crate) use self::error::SessionError;
 use self::open::Open;
 use self::overlooked::overlooked;
 use self::record::Recording;
+use self::retry::Lost;
 use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
 pub(crate) use self::tally::Run;
@@ -84,6 +86,8 @@ pub struct Session {
     /// Runs its statements, and knows what it took from sequences.
     executor: Arc<Executor>,
     transaction: Option<Open>,
+    /// The rows that it lost to others.
+    lost: Lost,
     settings: Settings,
     notices: Vec<Notice>,
     /// Statements that it was found out of whether they read everything.
@@ -114,6 +118,7 @@ impl Session {
         Self {
             executor,
             transaction: None,
+            lost: Lost::default(),
             settings: Settings::default(),
             notices: Vec::new(),
             looked_at: HashSet::new(),
@@ -261,7 +266,8 @@ impl Session {
     /// Begins a block, or goes on with it, unless a transaction is open.
     pub fn begin_block(&mut self) {
         if self.transaction.is_none() {
-            self.transaction = Some(Open::new(self.begin_transaction(), false, true));
+            let inner = self.begin_transaction();
+            self.transaction = Some(Open::new(inner, false, true));
         }
     }
 
@@ -278,7 +284,7 @@ impl Session {
             false => self.finish(open.inner).await,
         };
         self.ended(ended.is_ok());
-        ended.map(drop)
+        ended.map(drop).inspect_err(|error| self.lost.note(error))
     }
 
     /// Where it stands.
@@ -293,6 +299,7 @@ impl Session {
     /// An error fails the open transaction.
     fn failed(&mut self, error: Error) -> Error {
         self.fail();
+        self.lost.note(&error);
         // What it would have been warned of did not happen.
         self.executor.take_warnings();
         error
@@ -410,9 +417,10 @@ impl Session {
             if open.read_only && (!is_query || locks(&statement.kind)) {
                 return Err(SessionError::ReadOnly.into());
             }
+            open.inner.set_patience(patience);
+            self.lost.lock(&mut open.inner).await?;
             let fresh = executor.refreshed(prepared, open.inner.reader()).await?;
             let prepared = fresh.as_ref().unwrap_or(prepared);
-            open.inner.set_patience(patience);
             open.inner.reader().count_anew();
             let answer = executor.run(&mut open.inner, prepared, parameters, fast);
             let answer = answer.await?;
@@ -435,6 +443,7 @@ impl Session {
         }
         let mut transaction = self.begin_transaction();
         transaction.set_patience(patience);
+        self.lost.lock(&mut transaction).await?;
         let fresh = executor.refreshed(prepared, transaction.reader()).await?;
         let prepared = fresh.as_ref().unwrap_or(prepared);
         let answer = executor
@@ -446,8 +455,9 @@ impl Session {
     }
 
     /// A transaction whose claims and the session's locks are waited for as one's.
-    fn begin_transaction(&self) -> txn::Transaction {
+    fn begin_transaction(&mut self) -> txn::Transaction {
         self.executor.forget_deferred();
+        self.lost.begin();
         let mut transaction = self.database.store.begin();
         transaction.stand_for(&self.locks);
         transaction

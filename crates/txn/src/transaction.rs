@@ -167,6 +167,21 @@ impl Transaction {
         View::renew(&mut self.view)
     }
 
+    /// Locks rows before any is read, as a transaction does that lost them to others and is run again.
+    /// Waits for each as [`Transaction::claim`] does; one that is not had within the lock timeout is left.
+    pub async fn lock_rows<'r>(
+        &mut self,
+        rows: impl IntoIterator<Item = &'r (TableId, Bytes)>,
+    ) -> Result<()> {
+        for (table, key) in rows {
+            match self.wait_for(*table, key).await {
+                Ok(()) | Err(Error::Held { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        View::renew(&mut self.view)
+    }
+
     /// Moves the snapshot forward to see all that is committed, as if it had begun now. An
     /// [`Error::Conflict`] means that something that was read has changed meanwhile.
     pub fn renew(&mut self) -> Result<()> {

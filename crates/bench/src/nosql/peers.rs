@@ -1,15 +1,15 @@
 //! The two servers, and how each is asked for the same.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use super::http::Connection;
 use super::load::{Kind, VALUE};
 use crate::sql::process;
+use crate::sql::server::start_ours;
 use crate::{Error, Result};
 
 /// How often a server that starts is looked at, and how often at most.
@@ -28,30 +28,14 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn ours(program: &Path, dir: &Path) -> Result<Self> {
-        let mut child = Command::new(program)
-            .args(["serve", "--pg", "127.0.0.1:0", "--http", "127.0.0.1:0"])
-            .arg("--data")
-            .arg(dir.join("evenkeel"))
-            .stdout(Stdio::piped())
-            .stderr(File::create(dir.join("evenkeel.log"))?)
-            .spawn()?;
-        let mut line = String::new();
-        if let Some(out) = child.stdout.take() {
-            BufReader::new(out).read_line(&mut line)?;
-        }
-        let http = line.split("127.0.0.1:").nth(1);
-        let port = http.and_then(|http| http.split(' ').next()?.parse().ok());
-        let peer = Self {
+        let started = start_ours(program, dir)?;
+        Ok(Self {
             name: "evenkeel",
-            port: port.unwrap_or_default(),
-            child,
+            port: started.http_port,
+            child: started.child,
             request: our_request,
             ten: b"\"NumItems\":10,",
-        };
-        match port {
-            Some(_) => Ok(peer),
-            None => Err(Error::Child(format!("evenkeel named no port: `{line}`"))),
-        }
+        })
     }
 
     pub(crate) fn dynalite(program: &Path, dir: &Path) -> Result<Self> {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tokio_postgres::NoTls;
+
 use super::{client, process};
 use crate::{Error, Result};
 
@@ -38,34 +40,74 @@ pub(crate) struct Server {
     farewell: &'static str,
     /// The most memory that was seen.
     memory_mib: f64,
+    /// Where ours serves its web API.
+    pub(crate) http_port: u16,
+}
+
+/// Ours, as it was started.
+pub(crate) struct Started {
+    pub(crate) child: Child,
+    pub(crate) pg_port: u16,
+    pub(crate) http_port: u16,
+}
+
+/// Starts ours on ports of its own, and waits until it serves.
+pub(crate) fn start_ours(program: &Path, dir: &Path) -> Result<Started> {
+    let mut child = Command::new(program)
+        .args(["serve", "--pg", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+        .arg("--data")
+        .arg(dir.join("evenkeel"))
+        .stdout(Stdio::piped())
+        .stderr(File::create(dir.join("evenkeel.log"))?)
+        .spawn()?;
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        BufReader::new(out).read_line(&mut line)?;
+    }
+    let mut ports = line.split("127.0.0.1:").skip(1).map(|rest| {
+        let port = rest.split_whitespace().next()?;
+        port.parse::<u16>().ok()
+    });
+    match (ports.next().flatten(), ports.next().flatten()) {
+        (Some(http_port), Some(pg_port)) => Ok(Started {
+            child,
+            pg_port,
+            http_port,
+        }),
+        _ => {
+            // It may have ended already.
+            let _ = child.kill();
+            Err(Error::Child(format!("evenkeel named no ports: `{line}`")))
+        }
+    }
 }
 
 impl Server {
     /// Ours.
     pub(crate) fn ours(program: &Path, dir: &Path) -> Result<Self> {
-        let mut child = Command::new(program)
-            .args(["serve", "--pg", "127.0.0.1:0", "--data"])
-            .arg(dir.join("evenkeel"))
-            .stdout(Stdio::piped())
-            .stderr(File::create(dir.join("evenkeel.log"))?)
-            .spawn()?;
-        let mut line = String::new();
-        if let Some(out) = child.stdout.take() {
-            BufReader::new(out).read_line(&mut line)?;
-        }
-        let port = line.trim().rsplit(':').next().and_then(|p| p.parse().ok());
-        let server = Self {
+        let started = start_ours(program, dir)?;
+        Ok(Self {
             name: "evenkeel",
-            port: port.unwrap_or_default(),
+            port: started.pg_port,
             settings: "serve, with its defaults".to_owned(),
-            child,
+            child: started.child,
             farewell: "TERM",
             memory_mib: 0.0,
-        };
-        match port {
-            Some(_) => Ok(server),
-            None => Err(Error::Child(format!("evenkeel named no port: `{line}`"))),
-        }
+            http_port: started.http_port,
+        })
+    }
+
+    /// A client of its own connection, which a task of the runtime drives.
+    pub(crate) async fn connect(&self) -> Result<tokio_postgres::Client> {
+        let mut config = tokio_postgres::Config::new();
+        config.host("127.0.0.1").port(self.port);
+        config.user(USER).dbname(DATABASE);
+        let (client, connection) = config.connect(NoTls).await?;
+        // When it ends, so do the requests of its client.
+        tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        Ok(client)
     }
 
     /// PostgreSQL, in a new cluster.
@@ -99,6 +141,7 @@ impl Server {
             child,
             farewell: "INT",
             memory_mib: 0.0,
+            http_port: 0,
         };
         for _ in 0..LOOKS_MAX {
             if client::ask(&server, "SELECT 1").is_ok() {

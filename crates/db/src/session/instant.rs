@@ -28,7 +28,7 @@ impl Session {
             return None;
         }
         let reader = match &self.transaction {
-            Some(open) if open.failed => return None,
+            Some(open) if open.failed || self.lost.is_due() => return None,
             Some(open) => open.inner.reader(),
             None => self.database.store.view().reader(),
         };
