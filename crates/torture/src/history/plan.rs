@@ -12,7 +12,10 @@ use super::layout::{
 const OPERATIONS_MIN: u64 = 2;
 const OPERATIONS_MAX: u64 = 8;
 
-/// The key that most transactions with a moved snapshot write to.
+/// The most operations of a transaction that holds a row which many wait for.
+const HOT_OPERATIONS_MAX: u64 = 4;
+
+/// The key of each table that transactions with a moved snapshot write to.
 const HOT_SLOT: u64 = 4;
 
 /// From which number on rows of `players` are one transaction's own.
@@ -91,6 +94,7 @@ pub(super) fn plan(seed: u64, place: Place) -> Plan {
         random: SeededRandom::new(seed ^ own),
         place,
         steps: Vec::new(),
+        hot: false,
     };
     let shape = Shape::drawn(planner.random.next_u64());
     planner.shape(shape);
@@ -122,6 +126,8 @@ struct Planner {
     random: SeededRandom,
     place: Place,
     steps: Vec<Step>,
+    /// Whether it waits for a row that many wait for: then it is short, so that they need not wait long.
+    hot: bool,
 }
 
 impl Planner {
@@ -171,7 +177,10 @@ impl Planner {
 
     /// Adds operations of any kind until there are as many as chance wants.
     fn fill(&mut self) {
-        let room = OPERATIONS_MAX - OPERATIONS_MIN + 1;
+        let room = match self.hot {
+            true => HOT_OPERATIONS_MAX - OPERATIONS_MIN + 1,
+            false => OPERATIONS_MAX - OPERATIONS_MIN + 1,
+        };
         // Short ones more often: a long one is mostly refused.
         let wanted = OPERATIONS_MIN + self.below(room).min(self.below(room));
         while (self.steps.len() as u64) < wanted {
@@ -232,11 +241,16 @@ impl Planner {
         self.steps.push(Step::Append { key, how });
     }
 
-    /// Waits for the row that most transactions of some shapes write to. Its list is as it is by then: the
-    /// snapshot moves forward for that.
-    fn append_to_hot(&mut self) {
+    /// Waits for a row that others wait for too. Its list is as it is by then: the snapshot moves forward
+    /// for that. Who speaks of the same parent waits for the same row.
+    fn append_to_hot(&mut self, parent: u64) {
+        self.hot = true;
+        let table = match parent % 2 {
+            0 => Table::Lists,
+            _ => Table::Notes,
+        };
         let key = Key {
-            table: Table::Notes,
+            table,
             generation: self.place.generation,
             slot: HOT_SLOT,
         };
@@ -342,11 +356,11 @@ impl Planner {
         match self.below(5) {
             0 => {
                 self.steps.push(Step::DeleteParent(parent));
-                self.append_to_hot();
+                self.append_to_hot(parent);
             }
             // Who inserts a child and then wants the hot row waits until the parent is gone.
             1 => {
-                self.append_to_hot();
+                self.append_to_hot(parent);
                 self.steps.push(Step::DeleteParent(parent));
             }
             2 => {
@@ -355,24 +369,24 @@ impl Planner {
             }
             _ => {
                 self.steps.push(Step::InsertChild { parent });
-                self.append_to_hot();
+                self.append_to_hot(parent);
             }
         }
     }
 
     /// A team whose captain is there, or comes, or was taken back, or never comes.
     fn deferred_foreign_key(&mut self) {
+        let parent = self.parent();
         let own = OWN_PLAYERS + self.place.unique();
         let team = Step::InsertTeam { captain: own };
         match self.below(5) {
             0 => {
-                let captain = self.parent();
-                self.steps.push(Step::InsertTeam { captain });
-                self.append_to_hot();
+                self.steps.push(Step::InsertTeam { captain: parent });
+                self.append_to_hot(parent);
             }
             1 => {
-                self.append_to_hot();
-                self.steps.push(Step::DeletePlayer(self.parent()));
+                self.append_to_hot(parent);
+                self.steps.push(Step::DeletePlayer(parent));
             }
             2 => {
                 // The check fails, and what it failed for is still there.
@@ -413,8 +427,8 @@ impl Planner {
 
     /// A write of a new row, a read, then a write of a row that others changed meanwhile.
     fn moved_snapshot(&mut self) {
+        let parent = self.parent();
         if self.below(2) == 0 {
-            let parent = self.parent();
             self.steps.push(Step::InsertChild { parent });
         } else {
             let slot = 2;
@@ -424,6 +438,6 @@ impl Planner {
         }
         let key = self.key();
         self.read(key);
-        self.append_to_hot();
+        self.append_to_hot(parent);
     }
 }
