@@ -105,7 +105,13 @@ pub fn torture(options: &Options) -> Result<Report> {
         .build()?;
     let folder = tempfile::tempdir()?;
     let server = Server::start(&options.server, &folder.path().join("data"))?;
-    runtime.block_on(rounds(options, &server))
+    let report = runtime.block_on(rounds(options, &server));
+    if report.is_err() {
+        // A server that panicked said so there.
+        let log = std::fs::read_to_string(folder.path().join("data.log"));
+        eprint!("{}", log.unwrap_or_default());
+    }
+    report
 }
 
 async fn rounds(options: &Options, server: &Server) -> Result<Report> {

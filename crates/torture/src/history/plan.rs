@@ -12,8 +12,8 @@ use super::layout::{
 const OPERATIONS_MIN: u64 = 2;
 const OPERATIONS_MAX: u64 = 8;
 
-/// The most operations of a transaction that holds a row which many wait for.
-const HOT_OPERATIONS_MAX: u64 = 4;
+/// The most operations of a transaction that is to be short.
+const SHORT_OPERATIONS_MAX: u64 = 4;
 
 /// The key of each table that transactions with a moved snapshot write to.
 const HOT_SLOT: u64 = 4;
@@ -94,7 +94,7 @@ pub(super) fn plan(seed: u64, place: Place) -> Plan {
         random: SeededRandom::new(seed ^ own),
         place,
         steps: Vec::new(),
-        hot: false,
+        short: false,
     };
     let shape = Shape::drawn(planner.random.next_u64());
     planner.shape(shape);
@@ -126,8 +126,8 @@ struct Planner {
     random: SeededRandom,
     place: Place,
     steps: Vec<Step>,
-    /// Whether it waits for a row that many wait for: then it is short, so that they need not wait long.
-    hot: bool,
+    /// Whether few operations are to follow.
+    short: bool,
 }
 
 impl Planner {
@@ -177,8 +177,8 @@ impl Planner {
 
     /// Adds operations of any kind until there are as many as chance wants.
     fn fill(&mut self) {
-        let room = match self.hot {
-            true => HOT_OPERATIONS_MAX - OPERATIONS_MIN + 1,
+        let room = match self.short {
+            true => SHORT_OPERATIONS_MAX - OPERATIONS_MIN + 1,
             false => OPERATIONS_MAX - OPERATIONS_MIN + 1,
         };
         // Short ones more often: a long one is mostly refused.
@@ -241,25 +241,30 @@ impl Planner {
         self.steps.push(Step::Append { key, how });
     }
 
-    /// Waits for a row that others wait for too. Its list is as it is by then: the snapshot moves forward
-    /// for that. Who speaks of the same parent waits for the same row.
-    fn append_to_hot(&mut self, parent: u64) {
-        self.hot = true;
-        let table = match parent % 2 {
-            0 => Table::Lists,
-            _ => Table::Notes,
-        };
-        let key = Key {
-            table,
-            generation: self.place.generation,
-            slot: HOT_SLOT,
-        };
+    /// Appends to a row that is locked for it, so that the transaction is not refused for that row. It is
+    /// short, so that others need not wait long.
+    fn append_locked(&mut self, key: Key) {
+        self.short = true;
         let how = match self.below(4) {
             0 => Append::Upsert,
             1 => Append::Locked,
             _ => Append::Counted,
         };
         self.steps.push(Step::Append { key, how });
+    }
+
+    /// Waits for a row that others wait for too. Its list is as it is by then: the snapshot moves forward
+    /// for that. Who speaks of the same parent waits for the same row.
+    fn append_to_hot(&mut self, parent: u64) {
+        let table = match parent % 2 {
+            0 => Table::Lists,
+            _ => Table::Notes,
+        };
+        self.append_locked(Key {
+            table,
+            generation: self.place.generation,
+            slot: HOT_SLOT,
+        });
     }
 
     /// A row is deleted towards the end of its generation only, so that it has a list by then.
@@ -311,13 +316,13 @@ impl Planner {
             _ => HOT_SLOT,
         };
         let key = Key { slot, ..self.key() };
-        self.append_to(key);
+        self.append_locked(key);
         let back = self.below(4);
         let scan = Scan {
             table: key.table,
             from: key.row() - back,
             to: (self.place.generation + 1) * GENERATION_ROWS,
-            limit: Some(back + 2 + self.below(GENERATION_ROWS / 2)),
+            limit: Some(GENERATION_ROWS / 8 + self.below(GENERATION_ROWS / 2)),
             descending: false,
             lock: false,
         };
@@ -439,5 +444,37 @@ impl Planner {
         let key = self.key();
         self.read(key);
         self.append_to_hot(parent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> impl Iterator<Item = Place> {
+        (0..2_000).map(|number| Place {
+            client: number % CLIENTS,
+            round: number / 1_000,
+            generation: number % GENERATIONS,
+            index: number % GENERATION_TRANSACTIONS,
+        })
+    }
+
+    #[test]
+    fn a_seed_decides_what_is_asked() {
+        let asked = |seed| -> Vec<String> {
+            let plans = places().map(|place| plan(seed, place));
+            plans.map(|plan| format!("{plan:?}")).collect()
+        };
+        assert_eq!(asked(7), asked(7));
+        assert_ne!(asked(7), asked(8));
+    }
+
+    #[test]
+    fn transactions_have_two_to_eight_operations() {
+        for place in places() {
+            let count = plan(1, place).steps.len() as u64;
+            assert!((OPERATIONS_MIN..=OPERATIONS_MAX).contains(&count));
+        }
     }
 }
