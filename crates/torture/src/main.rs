@@ -13,7 +13,11 @@ struct Torture {
     run: fn(&Options) -> Result<bool>,
 }
 
-const KINDS: &[Torture] = &[];
+const KINDS: &[Torture] = &[Torture {
+    name: "history",
+    about: "many clients append to lists; a search for cycles judges what they saw",
+    run: torture::history::run,
+}];
 
 /// The exit code for a command line that makes no sense.
 const EXIT_USAGE: u8 = 2;
