@@ -10,6 +10,7 @@
 //! that the same seed asks the same questions and may be answered in another order.
 
 mod error;
+pub mod kill;
 mod options;
 mod server;
 

@@ -13,7 +13,11 @@ struct Torture {
     run: fn(&Options) -> Result<bool>,
 }
 
-const KINDS: &[Torture] = &[];
+const KINDS: &[Torture] = &[Torture {
+    name: "kill",
+    about: "kill -9 again and again; nothing acknowledged may be missing",
+    run: torture::kill::run,
+}];
 
 /// The exit code for a command line that makes no sense.
 const EXIT_USAGE: u8 = 2;
