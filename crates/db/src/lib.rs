@@ -87,6 +87,7 @@ pub use sql::{
     Column, Origin, Picked, PickedText, Prepared, Progress, ResultColumn, RowSink, Schema, Table,
     list_elements,
 };
+pub use storage::{EngineCounters, FjallOptions};
 pub use syntax::Statement;
 pub use transaction::Transaction;
 pub use txn::{

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use partitions::HeatTotals;
+use storage::EngineCounters;
 use txn::{PartitionId, Share, TableId};
 
 use crate::latency::Latency;
@@ -23,6 +24,8 @@ pub struct Metrics {
     pub statements: Vec<Latency>,
     /// Engines that failed and are not open again yet.
     pub engines_down: usize,
+    /// What the engines did on their own since they were opened.
+    pub engines: EngineCounters,
 }
 
 /// The numbers of one table or index.
@@ -64,6 +67,7 @@ impl Database {
             events: counts.collect(),
             statements: self.latencies.all(),
             engines_down: self.store.engines_down().len(),
+            engines: self.store.engine_counters(),
         })
     }
 

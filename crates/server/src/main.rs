@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use db::FjallOptions;
 use mimalloc::MiMalloc;
 use server::serve::{Addresses, DATA_DEFAULT, PG_DEFAULT};
 use server::shell::{self, Place};
@@ -49,6 +50,10 @@ enum Command {
         /// Connections of HTTP that may be open at a time [default: 1000]
         #[arg(long, value_name = "N")]
         http_connections_max: Option<usize>,
+        /// Memory that a new table fills with writes before they are flushed. For tests that need many
+        /// flushes in a short time; tables that exist keep what they were made with [default: 32768]
+        #[arg(long, value_name = "KIB", hide = true)]
+        memtable_kib: Option<u64>,
     },
     /// Run SQL on a data directory that no server has open, or on a server
     ///
@@ -97,6 +102,7 @@ fn main() -> ExitCode {
             http,
             connections_max,
             http_connections_max,
+            memtable_kib,
         }) => {
             let addresses = Addresses {
                 pg,
@@ -104,7 +110,11 @@ fn main() -> ExitCode {
                 connections_max,
                 http_connections_max,
             };
-            serve::serve(&data, &addresses)
+            let mut engine = FjallOptions::default();
+            if let Some(kib) = memtable_kib {
+                engine.memtable_bytes_max = kib.saturating_mul(1 << 10);
+            }
+            serve::serve(&data, &addresses, engine)
         }
         Some(Command::Sql {
             data,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use db::Database;
+use db::{Database, FjallOptions};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -54,7 +54,7 @@ pub struct Addresses {
 /// Serves the database in `data` until the process is asked to end.
 ///
 /// When it is ready it says so on standard output in one line, with the real ports.
-pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
+pub fn serve(data: &Path, addresses: &Addresses, engine: FjallOptions) -> Result<()> {
     let connections = addresses.connections_max.unwrap_or(CONNECTIONS_MAX)
         + addresses
             .http_connections_max
@@ -66,7 +66,7 @@ pub fn serve(data: &Path, addresses: &Addresses) -> Result<()> {
         .enable_all()
         .build()?;
     raise_file_limit();
-    let database = open(data)?;
+    let database = open_with_engine(data, engine)?;
     runtime.block_on(async {
         let places = addresses.connections_max.unwrap_or(CONNECTIONS_MAX);
         let listener = Listener::bind(&addresses.pg, Arc::clone(&database), places).await?;
@@ -140,7 +140,12 @@ async fn listen_http(
 
 /// Opens the database in a directory.
 pub fn open(data: &Path) -> Result<Arc<Database>> {
-    let opened = Database::open(data).map_err(|source| Error::Open {
+    open_with_engine(data, FjallOptions::default())
+}
+
+/// As [`open`], with other settings of the storage engine.
+fn open_with_engine(data: &Path, engine: FjallOptions) -> Result<Arc<Database>> {
+    let opened = Database::open_with_engine(data, engine).map_err(|source| Error::Open {
         path: data.to_owned(),
         source,
     })?;

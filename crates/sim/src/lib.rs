@@ -35,8 +35,8 @@
 //! not commit after that moment.
 //!
 //! # What is not simulated
-//! Threads: commits come one by one, so groups have one member. The torture test, which kills a real
-//! process that commits from several threads, is for that.
+//! Threads: commits come one by one, so groups have one member. The crate `torture`, which kills a real
+//! server under many clients, is for that.
 
 mod actions;
 mod actor;
@@ -51,7 +51,6 @@ mod history;
 mod loads;
 mod log;
 mod model;
-pub mod torture;
 mod upheaval;
 mod world;
 

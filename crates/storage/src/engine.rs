@@ -185,6 +185,15 @@ pub type Pair = (Bytes, Bytes);
 /// Pairs in key order, or in reverse.
 pub type Scan = Box<dyn Iterator<Item = Result<Pair>> + Send>;
 
+/// What an engine did on its own since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EngineCounters {
+    /// Memtables that were written out as tables.
+    pub flushes: u64,
+    /// Compactions that rewrote tables.
+    pub compactions: u64,
+}
+
 /// An embedded ordered store.
 ///
 /// **The contract on failure.** A write that returns an error either changed nothing and the engine
@@ -237,6 +246,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Bytes on the medium, for reports; nothing decides by it.
     fn disk_bytes(&self) -> Result<u64>;
+
+    /// How often it flushed and compacted, for reports; nothing decides by it. An engine that does
+    /// neither says so with zeros.
+    fn counters(&self) -> EngineCounters {
+        EngineCounters::default()
+    }
 }
 
 /// A frozen view of an engine.

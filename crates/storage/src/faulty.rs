@@ -23,7 +23,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use crate::{
-    Batch, Direction, Durability, Engine, Error, KeyRange, Pair, Result, Scan, Snapshot, SpaceId,
+    Batch, Direction, Durability, Engine, EngineCounters, Error, KeyRange, Pair, Result, Scan,
+    Snapshot, SpaceId,
 };
 
 /// A failure to come. Calls are counted from 1: `nth: 1` strikes at the next one.
@@ -250,6 +251,10 @@ impl Engine for FaultyEngine {
 
     fn disk_bytes(&self) -> Result<u64> {
         self.inner.disk_bytes()
+    }
+
+    fn counters(&self) -> EngineCounters {
+        self.inner.counters()
     }
 }
 

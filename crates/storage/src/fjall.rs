@@ -33,6 +33,7 @@
 //! The directory stays locked until the engine and all its snapshots are gone.
 
 mod ahead;
+mod counters;
 mod directory;
 mod failure;
 mod journal;
@@ -46,7 +47,7 @@ use std::sync::{Arc, OnceLock};
 
 use ::fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
-    config::CompressionPolicy,
+    compaction::filter::Factory, config::CompressionPolicy,
 };
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -55,9 +56,11 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::engine::check_key;
 use crate::{
-    Batch, Durability, Engine, Error, Operation, Pair, Result, Snapshot, SpaceId, blocking,
+    Batch, Durability, Engine, EngineCounters, Error, Operation, Pair, Result, Snapshot, SpaceId,
+    blocking,
 };
 use ahead::Ahead;
+use counters::{Compactions, Counters};
 use view::FjallSnapshot;
 
 /// What an engine on disk may use.
@@ -98,6 +101,7 @@ pub struct FjallEngine {
     /// Held while a batch goes to the journal.
     ahead: Mutex<Ahead>,
     poison: OnceLock<String>,
+    counters: Counters,
     options: FjallOptions,
     path: PathBuf,
     database: Database,
@@ -126,14 +130,16 @@ impl FjallEngine {
             table::check(&engine)?;
         } else {
             directory::create_engine(root, |draft| {
-                drop(open_database(draft, &options)?);
+                drop(open_database(draft, &options, &Compactions::default())?);
                 journal::remove_empty(draft)
             })?;
         }
         let replayed = journal::newest(&engine)?;
-        let database = open_database(&engine, &options)?;
+        let compactions = Compactions::default();
+        let database = open_database(&engine, &options, &compactions)?;
         let spaces = find_spaces(&database, &engine)?;
         Ok(Self {
+            counters: Counters::new(compactions, spaces.values()),
             spaces: ArcSwap::from_pointee(spaces),
             order: RwLock::new(()),
             ahead: Mutex::new(Ahead::new(engine.clone(), replayed)),
@@ -200,8 +206,14 @@ impl FjallEngine {
     }
 }
 
-fn open_database(path: &Path, options: &FjallOptions) -> Result<Database> {
+fn open_database(
+    path: &Path,
+    options: &FjallOptions,
+    compactions: &Compactions,
+) -> Result<Database> {
+    let counted: Arc<dyn Factory> = Arc::new(compactions.clone());
     let mut builder = Database::builder(path)
+        .with_compaction_filter_factories(Arc::new(move |_| Some(Arc::clone(&counted))))
         .cache_size(options.cache_bytes_max)
         .max_journaling_size(
             options
@@ -346,10 +358,16 @@ impl Engine for FjallEngine {
 
     fn drop_space(&self, space: SpaceId) -> Result<()> {
         self.check_poison()?;
+        let mut flushes = 0;
         self.change_spaces(|spaces| match spaces.remove(&space) {
-            Some(keyspace) => self.database.delete_keyspace(keyspace),
+            Some(keyspace) => {
+                flushes = counters::flushed(&keyspace);
+                self.database.delete_keyspace(keyspace)
+            }
             None => Ok(()),
-        })
+        })?;
+        self.counters.retire(flushes);
+        Ok(())
     }
 
     fn spaces(&self) -> Result<Vec<SpaceId>> {
@@ -360,5 +378,9 @@ impl Engine for FjallEngine {
 
     fn disk_bytes(&self) -> Result<u64> {
         directory::disk_bytes(&self.path)
+    }
+
+    fn counters(&self) -> EngineCounters {
+        self.counters.read(self.spaces.load().values())
     }
 }

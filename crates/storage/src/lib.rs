@@ -26,8 +26,8 @@ mod placement;
 pub use blocking::blocking;
 pub use bytes::{Buf, Bytes};
 pub use engine::{
-    Batch, Direction, Durability, ENGINE_KEY_BYTES_MAX, Engine, KeyRange, Operation, Pair, Scan,
-    Snapshot, SpaceId,
+    Batch, Direction, Durability, ENGINE_KEY_BYTES_MAX, Engine, EngineCounters, KeyRange,
+    Operation, Pair, Scan, Snapshot, SpaceId,
 };
 pub use error::{Error, Result};
 pub use faulty::{Fault, FaultyEngine};

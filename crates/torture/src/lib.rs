@@ -11,6 +11,7 @@
 
 mod error;
 pub mod history;
+pub mod kill;
 mod options;
 mod server;
 

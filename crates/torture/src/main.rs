@@ -13,11 +13,18 @@ struct Torture {
     run: fn(&Options) -> Result<bool>,
 }
 
-const KINDS: &[Torture] = &[Torture {
-    name: "history",
-    about: "many clients append to lists; a search for cycles judges what they saw",
-    run: torture::history::run,
-}];
+const KINDS: &[Torture] = &[
+    Torture {
+        name: "history",
+        about: "many clients append to lists; a search for cycles judges what they saw",
+        run: torture::history::run,
+    },
+    Torture {
+        name: "kill",
+        about: "kill -9 again and again; nothing acknowledged may be missing",
+        run: torture::kill::run,
+    },
+];
 
 /// The exit code for a command line that makes no sense.
 const EXIT_USAGE: u8 = 2;

@@ -20,37 +20,54 @@ pub struct Server {
 impl Server {
     /// Starts `program` on the directory `data`, on ports of its own, and waits until it serves.
     pub fn start(program: &Path, data: &Path) -> Result<Self> {
+        let mut server = Self::launch(program, data, &[])?;
+        server.await_ready(data)?;
+        Ok(server)
+    }
+
+    /// Starts `program` as [`Server::start`] does, with more arguments, and does not wait for it.
+    pub fn launch(program: &Path, data: &Path, more: &[&str]) -> Result<Self> {
         let log = File::options()
             .create(true)
             .append(true)
             .open(log_of(data))?;
-        let mut child = Command::new(program)
+        let child = Command::new(program)
             .args(["serve", "--pg", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+            .args(more)
             .arg("--data")
             .arg(data)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
             .map_err(|error| Error::Server(format!("{}: {error}", program.display())))?;
-        let mut line = String::new();
-        if let Some(out) = child.stdout.take() {
-            BufReader::new(out).read_line(&mut line)?;
-        }
-        let mut server = Self {
+        Ok(Self {
             child,
             port: 0,
             http_port: 0,
-        };
+        })
+    }
+
+    /// Waits until a server that was launched on `data` serves.
+    pub fn await_ready(&mut self, data: &Path) -> Result<()> {
+        let mut line = String::new();
+        if let Some(out) = self.child.stdout.take() {
+            BufReader::new(out).read_line(&mut line)?;
+        }
         let Some((http, pg)) = ports(&line) else {
             let said = std::fs::read_to_string(log_of(data)).unwrap_or_default();
-            server.kill();
+            self.kill();
             return Err(Error::Server(format!(
                 "the server named no ports: `{}` {said}",
                 line.trim()
             )));
         };
-        (server.http_port, server.port) = (http, pg);
-        Ok(server)
+        (self.http_port, self.port) = (http, pg);
+        Ok(())
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// The port of its NoSQL API and metrics.

@@ -12,7 +12,7 @@ use partitions::{
     counters_key,
 };
 use storage::env::{Clock, Random};
-use storage::{Batch, Bytes, Direction, Durability, EngineId, KeyRange, Placement};
+use storage::{Batch, Bytes, Direction, Durability, EngineCounters, EngineId, KeyRange, Placement};
 
 use crate::across::{Fatality, Immortal, Unresolved};
 use crate::active::Active;
@@ -425,6 +425,16 @@ impl Store {
             .filter(|slot| slot.is_down())
             .map(|slot| slot.id)
             .collect()
+    }
+
+    /// What all engines together did on their own since they were opened.
+    pub fn engine_counters(&self) -> EngineCounters {
+        let all = self.engines.all();
+        let counters = all.iter().map(|slot| slot.engine.counters());
+        counters.fold(EngineCounters::default(), |sum, one| EngineCounters {
+            flushes: sum.flushes + one.flushes,
+            compactions: sum.compactions + one.compactions,
+        })
     }
 
     /// Opens the engine of a partition again after it failed. Transactions that read from it before

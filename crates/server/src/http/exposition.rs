@@ -31,6 +31,7 @@ pub(super) fn text(metrics: &Metrics) -> String {
         "Engines that failed and are not open again yet.",
     );
     page.line("engines_down", &[], metrics.engines_down);
+    engines(&mut page, metrics);
     page.text
 }
 
@@ -120,6 +121,15 @@ fn events(page: &mut Page, metrics: &Metrics) {
             page.line(family, &[("reason", reason)], count);
         }
     }
+}
+
+fn engines(page: &mut Page, metrics: &Metrics) {
+    let help = "Memtables that were written out as tables.";
+    page.family("engine_flushes_total", "counter", help);
+    page.line("engine_flushes_total", &[], metrics.engines.flushes);
+    let help = "Compactions that rewrote tables.";
+    page.family("engine_compactions_total", "counter", help);
+    page.line("engine_compactions_total", &[], metrics.engines.compactions);
 }
 
 fn histogram(page: &mut Page, latency: &Latency) {

@@ -108,6 +108,10 @@ async fn metrics_tell_of_partitions_and_statements() {
     assert_eq!(number(&page, all), 2.0);
     assert!(number(&page, "evenkeel_statement_seconds_sum{kind=\"select\"}") > 0.0);
     assert_eq!(number(&page, "evenkeel_engines_down"), 0.0);
+    for counter in ["flushes", "compactions"] {
+        let name = format!("evenkeel_engine_{counter}_total");
+        assert_eq!(number(&page, &name), 0.0, "{page}");
+    }
     for family in ["peak_share", "single_partition_share", "refusals_total"] {
         assert!(
             page.contains(&format!("# TYPE evenkeel_{family} ")),
