@@ -203,6 +203,7 @@ fn sql_kind(error: &sql::Error) -> Kind {
         | sql::Error::Keys(_) => Kind::Invalid,
         sql::Error::Damaged { .. } | sql::Error::DamagedRecord { .. } => Kind::Corrupt,
         sql::Error::Txn(error) => txn_kind(error),
+        sql::Error::Redefined => Kind::Conflict,
         sql::Error::Item(sql::collection::ItemError::Changing { .. }) => Kind::Conflict,
         sql::Error::Item(_) => Kind::Invalid,
         sql::Error::Constraint(error) => constraint_kind(error),

@@ -61,7 +61,7 @@ use self::set::{locks, read_only, show_columns};
 use self::settings::{Settings, Until};
 pub(crate) use self::tally::Run;
 use self::tally::{Names, Touched};
-use crate::{Database, Error, Result, advice, findings, verify};
+use crate::{Database, Error, Kind, Result, advice, findings, verify};
 
 pub use copy::{Copy, CopyForm, CopyFormat, CopyHeader, CopyIn};
 pub use notices::Notice;
@@ -247,6 +247,7 @@ impl Session {
         let limit = self.limit(&prepared.statement().kind);
         let started_ns = self.database.latencies.now_ns();
         let mut timer = self.timer(prepared, parameters, started_ns);
+        let generation = self.executor.catalog().generation();
         self.touched = Touched::Unknown;
         let outcome = {
             let work = self.dispatch(prepared, parameters);
@@ -259,7 +260,10 @@ impl Session {
         match outcome {
             Ok(Reply::Rows(rows)) => Ok(Reply::Rows(rows.timed(limit, timer))),
             Ok(done) => Ok(done),
-            Err(error) => Err(self.failed(error).of(prepared.span())),
+            Err(error) => {
+                let error = self.redefined(generation, error);
+                Err(self.failed(error).of(prepared.span()))
+            }
         }
     }
 
@@ -293,6 +297,16 @@ impl Session {
             None => TransactionState::Idle,
             Some(open) if open.failed => TransactionState::Failed,
             Some(_) => TransactionState::Open,
+        }
+    }
+
+    /// A name that was known when a statement began, and is not found now, is no fault of the statement:
+    /// another one changed the tables in between.
+    fn redefined(&self, generation: u64, error: Error) -> Error {
+        let is_missing = error.kind() == Kind::NotFound;
+        match is_missing && self.executor.catalog().generation() != generation {
+            true => sql::Error::Redefined.into(),
+            false => error,
         }
     }
 

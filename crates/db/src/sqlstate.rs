@@ -169,6 +169,7 @@ fn of_sql(error: &sql::Error) -> Option<&'static str> {
         sql::Error::NoSuchSequence { .. } => "42P01",
         sql::Error::SequenceExists { .. } | sql::Error::IndexExists { .. } => "42P07",
         sql::Error::SequenceEnd { .. } => "2200H",
+        sql::Error::Redefined => "40001",
         sql::Error::Cancelled | sql::Error::TimedOut { .. } => "57014",
         sql::Error::NotCounted { .. } => "55000",
         sql::Error::SequenceValue { .. } => "22003",

@@ -345,6 +345,9 @@ pub enum Error {
     /// A prepared statement whose result looks different since a table changed.
     #[error("the tables of this prepared statement have changed: prepare it again")]
     Changed,
+    /// A statement whose tables changed between the steps of planning and running it.
+    #[error("the tables of this statement changed while it ran: run it again")]
+    Redefined,
     /// More rows in one COPY than are kept in memory.
     #[error("the rows of one COPY may take {} MiB of memory: copy them in parts", limit >> 20)]
     CopyTooLarge {

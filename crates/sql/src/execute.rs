@@ -190,7 +190,8 @@ impl Executor {
         self.guest.come(outside);
     }
 
-    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+    /// The tables and sequences that it knows.
+    pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 

@@ -225,6 +225,7 @@ impl<'s> Group<'s> {
 
     fn validate(&mut self, request: &Request) -> Result<()> {
         self.store.epochs.check(&request.epochs)?;
+        self.store.epochs.check_reads(&request.reads)?;
         for (engine, life) in request.reads.engines() {
             // An engine that is gone was split or merged away, and what was read is elsewhere now,
             // unless it was lost before.
@@ -303,9 +304,7 @@ impl<'s> Group<'s> {
     fn place(&mut self, table: TableId, key: &[u8], last: Option<&Arc<Slot>>) -> Result<Place> {
         let map = match self.maps.entry(table) {
             hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            hashbrown::hash_map::Entry::Vacant(entry) => {
-                entry.insert(self.store.directory.map(table)?)
-            }
+            hashbrown::hash_map::Entry::Vacant(entry) => entry.insert(self.store.map(table)?),
         };
         let partition = Arc::clone(map.route(key));
         let slot = match last {

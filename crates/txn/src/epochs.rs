@@ -9,28 +9,58 @@
 //! The layer above numbers the schemas of a table; this one only compares. Epochs live in memory: a
 //! writer does not outlive the store, and a store that was opened again begins at 0 for every table.
 //! They change under the commit lock, so a commit is wholly before a change or refused after it.
+//!
+//! A table that is *retired* is not written to any more: dropped, emptied by putting another in its place,
+//! or an index that writers have stopped to maintain. That nothing in it changed proves nothing about what
+//! a transaction read there, so whoever read it cannot commit any more.
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
 use partitions::TableId;
 
-use crate::{Error, Result};
+use crate::reads::Reads;
+use crate::{Error, Result, Timestamp};
 
-/// The epochs that tables are in, where they are not in their first.
+/// The epochs that tables are in.
 #[derive(Debug, Default)]
-pub(crate) struct Epochs(RwLock<HashMap<TableId, u64>>);
+pub(crate) struct Epochs {
+    /// Where it is not the first.
+    current: RwLock<HashMap<TableId, u64>>,
+    /// Tables that were retired, and when they were dropped, once they are.
+    retired: RwLock<HashMap<TableId, Option<Timestamp>>>,
+}
 
 impl Epochs {
     /// For those who hold the commit lock.
     pub(crate) fn set(&self, table: TableId, epoch: u64) {
-        self.0.write().insert(table, epoch);
+        self.current.write().insert(table, epoch);
+    }
+
+    /// For those who hold the commit lock. Tables that were dropped before the horizon are forgotten:
+    /// nobody is left who read them.
+    pub(crate) fn retire(&self, table: TableId, dropped: Option<Timestamp>, horizon: Timestamp) {
+        let mut retired = self.retired.write();
+        retired.retain(|_, dropped| dropped.is_none_or(|dropped| dropped >= horizon));
+        retired.insert(table, dropped);
+    }
+
+    /// An error if a table that was read is retired.
+    pub(crate) fn check_reads(&self, reads: &Reads) -> Result<()> {
+        let retired = self.retired.read();
+        if retired.is_empty() {
+            return Ok(());
+        }
+        match reads.tables().find(|table| retired.contains_key(table)) {
+            None => Ok(()),
+            Some(table) => Err(Error::Altered { table }),
+        }
     }
 
     pub(crate) fn check(&self, expected: &Expected) -> Result<()> {
         if expected.0.is_empty() {
             return Ok(());
         }
-        let epochs = self.0.read();
+        let epochs = self.current.read();
         for (table, epoch) in &expected.0 {
             if epochs.get(table).copied().unwrap_or(0) != *epoch {
                 return Err(Error::Altered { table: *table });

@@ -85,6 +85,12 @@ impl Reads {
         &self.engines
     }
 
+    /// The tables that were read, some of them several times.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = TableId> {
+        let ranges = self.ranges.values().map(|(table, _)| *table);
+        self.points.keys().copied().chain(ranges)
+    }
+
     /// What a point read of `key` found, if there was one.
     pub(crate) fn found(&self, table: TableId, key: &[u8]) -> Option<&Found> {
         self.points.get(&table)?.get(key)

@@ -272,9 +272,14 @@ impl Store {
         )))
     }
 
-    /// The partitions of a table, now.
+    /// The partitions of a table, now. An [`Error::Altered`] if it was dropped.
     pub fn map(&self, table: TableId) -> Result<Arc<Map>> {
-        Ok(self.directory.map(table)?)
+        let map = self.directory.map(table);
+        map.map_err(|error| match error {
+            // Whoever asks knew it when it was there.
+            partitions::Error::NoSuchTable(table) => Error::Altered { table },
+            error => error.into(),
+        })
     }
 
     /// The tables there are.
@@ -333,9 +338,20 @@ impl Store {
         self.epochs.set(table, epoch);
     }
 
-    /// Drops a table with all its rows and its record.
+    /// Refuses the commits of those who read these tables, because nobody writes to them any more.
+    pub fn retire_tables(&self, tables: impl IntoIterator<Item = TableId>) {
+        let _sequencer = self.sequencer.lock();
+        let horizon = self.active.horizon();
+        for table in tables {
+            self.epochs.retire(table, None, horizon);
+        }
+    }
+
+    /// Drops a table with all its rows and its record. Who read it cannot commit any more.
     pub fn drop_table(&self, table: TableId) -> Result<()> {
         let mut sequencer = self.sequencer.lock();
+        let (now, horizon) = (self.active.watermark(), self.active.horizon());
+        self.epochs.retire(table, Some(now), horizon);
         self.check_quiet(&sequencer, "dropping a table")?;
         let map = self.directory.map(table)?;
         let mut batch = Batch::new();

@@ -445,7 +445,7 @@ fn look_up(view: &View, writes: Writes, reads: &Reads) -> Result<(Vec<Write>, Ve
         // Rows come by table.
         let map = match &mut place {
             Some((known, map)) if *known == table => map,
-            _ => &mut place.insert((table, store.directory.map(table)?)).1,
+            _ => &mut place.insert((table, store.map(table)?)).1,
         };
         let partition = map.route(&key);
         let started = view.start_clock();

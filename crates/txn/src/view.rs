@@ -212,6 +212,8 @@ impl View {
         if let Some((table, key)) = forgotten {
             reads.forget(table, key);
         }
+        // What is retired is forgotten when no snapshot is left that may have read it.
+        self.store.epochs.check_reads(reads)?;
         if !reads.is_renewable() {
             return self.move_under_lock();
         }
@@ -280,7 +282,7 @@ impl View {
     /// The partition that holds `key` and the engine that holds the partition, ready to be read.
     fn locate(&self, table: TableId, key: &[u8]) -> Result<(Arc<Partition>, Arc<Slot>)> {
         for _ in 0..ROUTE_ATTEMPTS_MAX {
-            let map = self.store.directory.map(table)?;
+            let map = self.store.map(table)?;
             let partition = map.route(key);
             // A split or merge may have taken the engine away between the two look-ups.
             let Ok(slot) = self.store.engines.get(partition.descriptor.engine) else {
@@ -303,7 +305,7 @@ impl View {
         range: &KeyRange,
     ) -> Result<Vec<(Arc<Partition>, Arc<Slot>)>> {
         for _ in 0..ROUTE_ATTEMPTS_MAX {
-            let map = self.store.directory.map(table)?;
+            let map = self.store.map(table)?;
             let mut found = Vec::new();
             for partition in map.overlapping(range) {
                 let Ok(slot) = self.store.engines.get(partition.descriptor.engine) else {

@@ -148,6 +148,7 @@ impl Session {
         let statements = self.executor.statements();
         let tally = statement.fingerprint.take();
         let tally = tally.map(|(number, text)| statements.tally(number, &text, started_ns));
+        let generation = self.executor.catalog().generation();
         match Box::pin(self.make_ready(statement, hints)).await {
             // EXECUTE is counted as what it names.
             Ok(prepared) if prepared.tally().is_some() => Ok(prepared),
@@ -162,7 +163,7 @@ impl Session {
                         ..Call::default()
                     });
                 }
-                Err(error.of(span))
+                Err(self.redefined(generation, error).of(span))
             }
         }
     }

@@ -319,6 +319,10 @@ impl<'c> Change<'c> {
             self.store.set_epoch(table.id, table.epoch);
             return Err(error);
         }
+        let kept = |id: &TableId| schema.indexes().iter().any(|index| index.id == *id);
+        let indexes = table.schema.indexes().iter().map(|index| index.id);
+        // Before the new schema is shown, by which nobody maintains them.
+        self.store.retire_tables(indexes.filter(|id| !kept(id)));
         let altered = Table::new(table.id, schema, epoch, Some(table), since)?;
         Ok(Arc::new(altered))
     }

@@ -122,6 +122,11 @@ impl Change<'_> {
             self.discard(made);
             return Err(error);
         }
+        let retired = successors.iter().flat_map(|Successor { old, .. }| {
+            let indexes = old.schema.indexes().iter().map(|index| index.id);
+            std::iter::once(old.id).chain(indexes)
+        });
+        self.store.retire_tables(retired);
         let shown = successors.iter();
         self.put(shown.map(|one| (one.old.schema.name(), &one.new)));
         for Successor { old, .. } in successors {
