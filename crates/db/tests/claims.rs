@@ -41,6 +41,10 @@ async fn count(session: &mut Session, way: &str) -> Result<(), Error> {
                         ON CONFLICT (id) DO UPDATE SET number = counters.number + 1";
             run(session, text).await?;
         }
+        "update by a value that a query works out" => {
+            let text = "UPDATE counters SET number = number + length(repeat('x', 1)) WHERE id = 1";
+            run(session, text).await?;
+        }
         "upsert in a block" => {
             let text = "INSERT INTO counters VALUES (1, 'a', 1)
                         ON CONFLICT (id) DO UPDATE SET number = counters.number + excluded.number;
@@ -104,6 +108,7 @@ fn a_hot_counter_refuses_nobody() {
     for way in [
         "upsert",
         "upsert in a block",
+        "update by a value that a query works out",
         "upsert by name",
         "upsert and update",
         "returning",

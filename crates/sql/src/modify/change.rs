@@ -27,6 +27,8 @@ pub(crate) struct ChangePlan {
     assigned: Option<Vec<Assigned>>,
     /// How rows are found without DataFusion.
     pub(crate) path: Option<Path>,
+    /// Which row is locked before DataFusion finds it, to work out values that we cannot.
+    locked: Option<Path>,
     /// How DataFusion finds them.
     found: Found,
     pub(crate) returning: Option<Returning>,
@@ -146,12 +148,13 @@ impl ChangePlan {
                 default: is_default(&assignment.value),
             });
         }
-        let ours = table.collection().is_none()
-            && parts.others.is_empty()
-            && assigned.iter().all(|one| one.value.is_some());
-        let path = match ours {
+        let path = match table.collection().is_none() && parts.others.is_empty() {
             true => Path::choose(&table, parts.selection, &mut scope, None, None)?,
             false => None,
+        };
+        let (path, locked) = match assigned.iter().all(|one| one.value.is_some()) {
+            true => (path, None),
+            false => (None, path),
         };
         let returning = Returning::new(&table, parts.returning, &mut scope)?;
         let found = Found::new(
@@ -166,6 +169,7 @@ impl ChangePlan {
             table: Arc::clone(&table),
             assigned: parts.assignments.map(|_| assigned),
             path,
+            locked,
             found,
             returning,
             related: Relations::of(catalog, &table)?.is_some(),
@@ -218,7 +222,14 @@ impl ChangePlan {
         };
         let pairs = match pairs {
             Some(pairs) => pairs,
-            None => Box::pin(self.by_query(executor, transaction, run)).await?,
+            None => {
+                if let Some(path) = &self.locked
+                    && let Some(keys) = path.keys(transaction.snapshot(), given)?
+                {
+                    self.lock(path, &keys, transaction).await?;
+                }
+                Box::pin(self.by_query(executor, transaction, run)).await?
+            }
         };
         let command = match self.assigned {
             Some(_) => "UPDATE",
@@ -244,6 +255,14 @@ impl ChangePlan {
         Ok(answer.finish())
     }
 
+    /// Locks the row of a point.
+    async fn lock(&self, path: &Path, keys: &Keys, transaction: &mut Transaction) -> Result<()> {
+        if let (Keys::Point(key), None) = (keys, &path.index) {
+            transaction.claim(self.table.id(), key).await?;
+        }
+        Ok(())
+    }
+
     /// The rows and what becomes of them, found by key. `None` if these parameters take DataFusion.
     async fn by_key(
         &self,
@@ -254,9 +273,7 @@ impl ChangePlan {
         let Some(keys) = path.keys(transaction.snapshot(), given)? else {
             return Ok(None);
         };
-        if let (Keys::Point(key), None) = (&keys, &path.index) {
-            transaction.claim(self.table.id(), key).await?;
-        }
+        self.lock(path, &keys, transaction).await?;
         let mut rows = path.read(keys, transaction.reader(), Direction::Ascending);
         let mut pairs = Vec::new();
         while let Some(old) = rows.next(path, given)? {
