@@ -261,7 +261,10 @@ impl Session {
             Ok(Reply::Rows(rows)) => Ok(Reply::Rows(rows.timed(limit, timer))),
             Ok(done) => Ok(done),
             Err(error) => {
-                let error = self.redefined(generation, error);
+                let error = match Executor::is_definition(prepared.statement()) {
+                    true => error,
+                    false => self.redefined(generation, error),
+                };
                 Err(self.failed(error).of(prepared.span()))
             }
         }

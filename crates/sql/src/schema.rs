@@ -64,6 +64,8 @@ pub struct Schema {
     generated: Vec<Arc<Generated>>,
     /// The conditions that its rows keep.
     conditions: Vec<Arc<Condition>>,
+    /// Columns that are about to be NOT NULL: writers fill them, and readers may find NULLs yet.
+    filled: Vec<String>,
 }
 
 impl PartialEq for Schema {
@@ -109,6 +111,7 @@ impl Schema {
             limited,
             generated: Vec::new(),
             conditions: Vec::new(),
+            filled: Vec::new(),
         };
         let mut generated = Vec::new();
         for (position, column) in schema.columns().iter().enumerate() {
@@ -122,6 +125,12 @@ impl Schema {
             schema.conditions.push(Arc::new(condition));
         }
         Ok(schema)
+    }
+
+    /// The same, by which writers fill these columns although readers may find NULLs in them.
+    pub(crate) fn filling(mut self, columns: Vec<String>) -> Self {
+        self.filled = columns;
+        self
     }
 
     /// The conditions that its rows keep, as CHECK says.
@@ -500,7 +509,7 @@ impl Schema {
 
     fn check(&self, column: &Column, value: &Value) -> Result<()> {
         if value.is_null() {
-            if !column.not_null {
+            if !column.not_null && !self.filled.contains(&column.name) {
                 return Ok(());
             }
             let (table, column) = (self.name().to_owned(), column.name.clone());

@@ -19,7 +19,7 @@ use parking_lot::RwLock;
 use partitions::TableId;
 
 use crate::reads::Reads;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Store, Timestamp};
 
 /// The epochs that tables are in.
 #[derive(Debug, Default)]
@@ -67,6 +67,24 @@ impl Epochs {
             }
         }
         Ok(())
+    }
+}
+
+impl Store {
+    /// Begins an epoch of a table: a transaction that expects another one cannot commit any more. When
+    /// this returns, every commit of the epoch before is in the next view.
+    pub fn set_epoch(&self, table: TableId, epoch: u64) {
+        let _sequencer = self.sequencer.lock();
+        self.epochs.set(table, epoch);
+    }
+
+    /// Refuses the commits of those who read these tables, because nothing is written to them any more.
+    pub fn retire_tables(&self, tables: impl IntoIterator<Item = TableId>) {
+        let _sequencer = self.sequencer.lock();
+        let horizon = self.active.horizon();
+        for table in tables {
+            self.epochs.retire(table, None, horizon);
+        }
     }
 }
 

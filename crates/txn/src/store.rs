@@ -272,14 +272,9 @@ impl Store {
         )))
     }
 
-    /// The partitions of a table, now. An [`Error::Altered`] if it was dropped.
+    /// The partitions of a table, now.
     pub fn map(&self, table: TableId) -> Result<Arc<Map>> {
-        let map = self.directory.map(table);
-        map.map_err(|error| match error {
-            // Whoever asks knew it when it was there.
-            partitions::Error::NoSuchTable(table) => Error::Altered { table },
-            error => error.into(),
-        })
+        Ok(self.directory.map(table)?)
     }
 
     /// The tables there are.
@@ -331,32 +326,16 @@ impl Store {
         self.install_missing(map.partitions(), &[])
     }
 
-    /// Begins an epoch of a table: a transaction that expects another one cannot commit any more. When
-    /// this returns, every commit of the epoch before is in the next view.
-    pub fn set_epoch(&self, table: TableId, epoch: u64) {
-        let _sequencer = self.sequencer.lock();
-        self.epochs.set(table, epoch);
-    }
-
-    /// Refuses the commits of those who read these tables, because nobody writes to them any more.
-    pub fn retire_tables(&self, tables: impl IntoIterator<Item = TableId>) {
-        let _sequencer = self.sequencer.lock();
-        let horizon = self.active.horizon();
-        for table in tables {
-            self.epochs.retire(table, None, horizon);
-        }
-    }
-
     /// Drops a table with all its rows and its record. Who read it cannot commit any more.
     pub fn drop_table(&self, table: TableId) -> Result<()> {
         let mut sequencer = self.sequencer.lock();
-        let (now, horizon) = (self.active.watermark(), self.active.horizon());
-        self.epochs.retire(table, Some(now), horizon);
         self.check_quiet(&sequencer, "dropping a table")?;
         let map = self.directory.map(table)?;
         let mut batch = Batch::new();
         batch.remove(META_SPACE, record_key(table));
         self.directory.drop_table_with(table, batch)?;
+        let (now, horizon) = (self.active.watermark(), self.active.horizon());
+        self.epochs.retire(table, Some(now), horizon);
         for slot in self.engines.all() {
             slot.pages.drop_table(table);
         }

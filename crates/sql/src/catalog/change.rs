@@ -36,7 +36,7 @@ use txn::{Bytes, Store, TableId, Timestamp};
 
 use super::{Catalog, Table};
 use crate::record::{self, Record};
-use crate::schema::{Check, Owned, Parts, Target};
+use crate::schema::{Owned, Parts, Target};
 use crate::sequence::{Definition, Sequence};
 use crate::{Column, Error, Index, Result, Schema};
 
@@ -277,7 +277,7 @@ impl<'c> Change<'c> {
         parents: &[Arc<Table>],
         validate: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let kept = Schema::from_parts(kept_by_writers(table.schema.parts(), schema.parts()))?;
+        let kept = kept_by_writers(table.schema.parts(), schema.parts())?;
         let outcome = self.renew(parents).and_then(|renewed| {
             let constrained = self.begin_epoch(table, kept)?;
             Ok((constrained, renewed))
@@ -459,18 +459,15 @@ fn adds_constraints_only(old: &Parts, new: &Parts) -> bool {
 
 /// A schema by which writers keep the constraints of `new`, and readers count on no more than those of
 /// `old`: a column that is about to be NOT NULL may hold NULLs yet.
-fn kept_by_writers(old: &Parts, new: &Parts) -> Parts {
+fn kept_by_writers(old: &Parts, new: &Parts) -> Result<Schema> {
     let mut parts = new.clone();
+    let mut filled = Vec::new();
     for (column, old) in parts.columns.iter_mut().zip(&old.columns) {
         if std::mem::replace(&mut column.not_null, old.not_null) && !old.not_null {
-            let (table, name) = (&new.name, &column.name);
-            parts.checks.push(Check {
-                name: format!("{table}_{name}_not_null"),
-                text: format!("\"{}\" IS NOT NULL", name.replace('"', "\"\"")),
-            });
+            filled.push(column.name.clone());
         }
     }
-    parts
+    Ok(Schema::from_parts(parts)?.filling(filled))
 }
 
 /// Whether rows written by one schema are not what the other would have written.
