@@ -105,6 +105,8 @@ impl Clock for SystemClock {
 pub struct SimulatedClock {
     start_us: u64,
     elapsed_ns: AtomicU64,
+    /// How far the time of day was set back in all.
+    set_back_us: AtomicU64,
 }
 
 impl SimulatedClock {
@@ -113,6 +115,7 @@ impl SimulatedClock {
         Self {
             start_us,
             elapsed_ns: AtomicU64::new(0),
+            set_back_us: AtomicU64::new(0),
         }
     }
 
@@ -121,11 +124,18 @@ impl SimulatedClock {
         let by_ns = u64::try_from(by.as_nanos()).expect("a simulation ends within five centuries");
         self.elapsed_ns.fetch_add(by_ns, Ordering::SeqCst);
     }
+
+    /// Sets the time of day back, as an administrator might. Monotonic time goes on as before.
+    pub fn set_back(&self, by: Duration) {
+        let by_us = u64::try_from(by.as_micros()).expect("nobody sets a clock back by ages");
+        self.set_back_us.fetch_add(by_us, Ordering::SeqCst);
+    }
 }
 
 impl Clock for SimulatedClock {
     fn now_us(&self) -> u64 {
-        self.start_us + self.elapsed_ns.load(Ordering::SeqCst) / 1_000
+        let forward_us = self.start_us + self.elapsed_ns.load(Ordering::SeqCst) / 1_000;
+        forward_us.saturating_sub(self.set_back_us.load(Ordering::SeqCst))
     }
 
     fn monotonic(&self) -> Duration {
@@ -251,6 +261,15 @@ mod tests {
         clock.advance(Duration::from_millis(1_500));
         assert_eq!(clock.now_us(), 1_700_000_001_500_000);
         assert_eq!(clock.monotonic(), Duration::from_millis(1_500));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_measures_on() {
+        let clock = SimulatedClock::new(5_000);
+        clock.advance(Duration::from_micros(300));
+        clock.set_back(Duration::from_micros(1_000));
+        assert_eq!(clock.now_us(), 4_300);
+        assert_eq!(clock.monotonic(), Duration::from_micros(300));
     }
 
     #[test]
