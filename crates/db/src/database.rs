@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sql::{Catalog, Executor, Schema, Table};
 use storage::env::{Clock, Random, SystemClock, SystemRandom};
@@ -289,6 +290,13 @@ impl Database {
 
     pub(crate) fn executor(&self) -> &Executor {
         &self.executor
+    }
+
+    /// Waits for up to `most` for commits that stand in line ([`Transaction::commit_later`]), and
+    /// writes them as one group. A thread in the background does so unless [`Options::background`] is
+    /// off; from the first call on such commits wait for the next one.
+    pub fn drive_commits(&self, most: Duration) {
+        self.store.drive_commits(most);
     }
 
     /// Makes every commit so far durable, also those that were buffered.

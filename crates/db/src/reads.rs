@@ -63,6 +63,18 @@ pub struct Rows {
     pub(crate) scan: txn::Scan,
 }
 
+impl Rows {
+    /// Shows up to `most` rows, and tells how many; fewer at the end. Rows on cached pages are gone
+    /// over in place, as a SELECT with a LIMIT does it.
+    pub fn visit(&mut self, most: usize, mut each: impl FnMut(Row)) -> Result<usize> {
+        let schema = self.table.schema();
+        self.scan.visit(most, |key, row| -> Result<()> {
+            each(schema.decode(key, row)?);
+            Ok(())
+        })
+    }
+}
+
 impl Iterator for Rows {
     type Item = Result<Row>;
 

@@ -113,6 +113,13 @@ impl Transaction {
         Ok(sql::raise_row(&mut self.inner, table, key, number)?)
     }
 
+    /// Whether there is a row with this key, which then has to be there when the transaction commits,
+    /// as the parent of a foreign key: that it changed meanwhile is no conflict, that it is gone is.
+    pub fn holds(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<bool> {
+        let key = table.schema().encode_key(key)?;
+        Ok(self.inner.holds(table.id(), &key)?)
+    }
+
     /// Says that this transaction is going to read the row with this key and change it. Waits for
     /// those that said so before, and then sees what they wrote.
     pub async fn claim(&mut self, table: &Arc<Table>, key: &[Value]) -> Result<()> {
@@ -142,8 +149,14 @@ impl Transaction {
     pub fn commit_with(self, durability: Durability) -> Result<Committed> {
         Ok(self.inner.commit(durability)?)
     }
+
     /// As [`Transaction::commit`], for a task that must not hold up its thread.
     pub async fn commit_later(self) -> Result<Committed> {
-        Ok(self.inner.commit_later(Durability::Synced).await?)
+        self.commit_later_with(Durability::Synced).await
+    }
+
+    /// As [`Transaction::commit_with`], for a task that must not hold up its thread.
+    pub async fn commit_later_with(self, durability: Durability) -> Result<Committed> {
+        Ok(self.inner.commit_later(durability).await?)
     }
 }
