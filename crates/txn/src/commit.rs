@@ -391,17 +391,22 @@ impl<'s> Group<'s> {
 
     fn remember(&mut self, change: &Change, at: Timestamp) {
         let Change {
-            table, key, row, ..
+            table,
+            key,
+            row,
+            replaced,
         } = change;
         let pending = &mut self.sequencer.pending;
         pending.changed.push((*table, key.clone(), at));
         if self.size > 1 {
             pending.recent.record(*table, key.clone(), at);
-            let version = Version {
-                at,
-                row: row.clone(),
-            };
-            pending.newest.insert((*table, key.clone()), version);
+            // Where no row was, none that goes leaves a tombstone: what is there stays.
+            let idle = row.is_none() && replaced.as_ref().is_none_or(|old| old.row.is_none());
+            if !idle {
+                let row = row.clone();
+                let version = Version { at, row };
+                pending.newest.insert((*table, key.clone()), version);
+            }
         }
     }
 
