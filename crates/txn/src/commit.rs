@@ -274,6 +274,8 @@ impl<'s> Group<'s> {
             Some(version) => Some(version.clone()),
             None => {
                 let (_, slot) = self.place(table, key, None)?;
+                // An engine that is down may lack what a commit across engines has decided.
+                slot.check_writable()?;
                 self.store.newest_version(&slot, table, key)?
             }
         };

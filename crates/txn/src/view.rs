@@ -245,6 +245,8 @@ impl View {
         if seen && slot.pages.fresh.changed(table, key) <= self.at() {
             return Ok(());
         }
+        // An engine that is down may lack what a commit across engines has decided.
+        slot.check_writable()?;
         let newest = self.store.newest_version(&slot, table, key)?;
         let current = match (found, &newest) {
             // A read that found something newer than the snapshot answered with what was before.
