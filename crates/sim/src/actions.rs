@@ -1,16 +1,16 @@
 //! What transactions and snapshots do.
 
-use std::collections::{BTreeMap, BTreeSet};
+use db::{Kind, Value};
 
-use db::{Direction, Durability, Kind, Value};
-use storage::EngineId;
-
-use crate::actor::{Actor, Cursor, Hand, Passed, text_of, values_of};
-use crate::doom::Blow;
+use crate::actor::{Actor, Hand};
+use crate::edits::{Cells, Edit, Patch, Writes, add_patch};
 use crate::error::{Checked, Wrong};
-use crate::history::{Read, Record, check_reads};
-use crate::model::{Commit, Doubt, Number, Row, Spot, Writes};
-use crate::world::{ACTORS_MAX, KEYS, TABLES, World};
+use crate::history::{Read, Record};
+use crate::model::{Sight, Spot};
+use crate::scans::Passed;
+use crate::tables::{CHILDREN, NUMBER, PARENTS, SHARES, WIDE, cells_of, children_of};
+use crate::tables::{keys_of, values_of};
+use crate::world::{ACTORS_MAX, World};
 
 #[derive(Clone, Copy, Debug)]
 enum Deed {
@@ -18,9 +18,13 @@ enum Deed {
     OpenScan,
     AdvanceScan,
     DropScan,
+    Visit,
     Insert,
     Replace,
     Delete,
+    Ensure,
+    Raise,
+    Lock,
     Savepoint,
     Rollback,
     Commit,
@@ -28,17 +32,37 @@ enum Deed {
 }
 
 const DEEDS: &[(u64, Deed)] = &[
-    (20, Deed::Get),
-    (9, Deed::OpenScan),
-    (14, Deed::AdvanceScan),
-    (3, Deed::DropScan),
-    (9, Deed::Insert),
+    (16, Deed::Get),
+    (6, Deed::OpenScan),
+    (12, Deed::AdvanceScan),
+    (4, Deed::DropScan),
+    (10, Deed::Visit),
+    (11, Deed::Insert),
     (16, Deed::Replace),
-    (9, Deed::Delete),
+    (10, Deed::Delete),
+    (4, Deed::Ensure),
+    (5, Deed::Raise),
+    (14, Deed::Lock),
     (3, Deed::Savepoint),
     (3, Deed::Rollback),
-    (16, Deed::Commit),
+    (20, Deed::Commit),
     (2, Deed::Abort),
+];
+
+/// Among parents and children much comes and goes.
+const FAMILY_DEEDS: &[(u64, Deed)] = &[
+    (4, Deed::Get),
+    (2, Deed::AdvanceScan),
+    (2, Deed::Visit),
+    (16, Deed::Insert),
+    (6, Deed::Replace),
+    (24, Deed::Delete),
+    (4, Deed::Ensure),
+    (4, Deed::Raise),
+    (14, Deed::Lock),
+    (2, Deed::Savepoint),
+    (2, Deed::Rollback),
+    (18, Deed::Commit),
 ];
 
 /// A reader is kept for long: few of its steps end it.
@@ -46,28 +70,24 @@ const READER_DEEDS: &[(u64, Deed)] = &[
     (20, Deed::Get),
     (8, Deed::OpenScan),
     (14, Deed::AdvanceScan),
+    (5, Deed::Visit),
     (3, Deed::DropScan),
     (2, Deed::Abort),
 ];
 
-/// A transaction that tried to commit.
-pub(crate) struct Attempt {
-    pub(crate) by: Number,
-    /// Its snapshot.
-    pub(crate) at: u64,
-    pub(crate) reads: Vec<Read>,
-    pub(crate) writes: Writes,
-    pub(crate) engines: BTreeSet<EngineId>,
-    pub(crate) durability: Durability,
-}
-
 /// How far from its home a transaction usually goes.
 const NEAR: u64 = 4;
+
+/// Where those begin whose home is the table with many keys: few places, so that they meet.
+const WIDE_HOMES: &[u64] = &[0, 37, 80];
+
+/// Families whose number is below this are the home of all whose home is a family.
+const FAMILY_HOMES: u64 = 2;
 
 impl World {
     /// Begins a transaction or takes a snapshot.
     pub(crate) fn begin(&mut self) -> Checked<()> {
-        if self.actors.len() >= ACTORS_MAX {
+        if self.actors.len() + self.waiting.len() >= ACTORS_MAX {
             return Ok(());
         }
         let by = self.number();
@@ -87,29 +107,41 @@ impl World {
                 "a snapshot at @{at} misses the commit at @{last}"
             )));
         }
-        let home = (self.chance.up_to(TABLES - 1), self.chance.below(KEYS));
-        self.actors.push(Actor {
-            by,
-            at,
-            home,
-            hand,
-            own: BTreeMap::new(),
-            savepoints: Vec::new(),
-            reads: Vec::new(),
-            cursors: Vec::new(),
-        });
+        let home = self.some_home();
+        self.actors.push(Actor::new(by, at, home, hand));
         Ok(())
+    }
+
+    pub(crate) fn some_table(&self) -> usize {
+        self.chance.weighed(SHARES).unwrap_or(0)
+    }
+
+    pub(crate) fn some_home(&self) -> Spot {
+        match self.some_table() {
+            WIDE => {
+                let home = self.chance.pick(WIDE_HOMES).unwrap_or(0);
+                (WIDE, home + self.chance.below(3))
+            }
+            PARENTS | CHILDREN => (PARENTS, self.chance.below(FAMILY_HOMES)),
+            table => (table, self.chance.below(keys_of(table))),
+        }
     }
 
     /// One of those that are open does something.
     pub(crate) fn let_act(&mut self) -> Checked<()> {
-        let Some(last) = self.actors.len().checked_sub(1) else {
+        let all = self.actors.len() + self.waiting.len();
+        let Some(last) = all.checked_sub(1) else {
             return self.begin();
         };
-        let mut actor = self.actors.swap_remove(self.chance.up_to(last));
+        let index = self.chance.up_to(last);
+        if let Some(waiting) = index.checked_sub(self.actors.len()) {
+            return self.let_wait(waiting);
+        }
+        let mut actor = self.actors.swap_remove(index);
         let deeds = match actor.hand {
-            Hand::Writer(_) => DEEDS,
             Hand::Reader(_) => READER_DEEDS,
+            _ if actor.home.0 == PARENTS => FAMILY_DEEDS,
+            Hand::Writer(_) | Hand::Waiting => DEEDS,
         };
         let deed = self.chance.weighed(deeds).unwrap_or(Deed::Get);
         let spot = self.some_spot(&actor);
@@ -118,15 +150,19 @@ impl World {
             Deed::OpenScan => self.open_scan(&mut actor)?,
             Deed::AdvanceScan => self.advance_scan(&mut actor)?,
             Deed::DropScan => drop(actor.cursors.pop()),
+            Deed::Visit => self.visit(&mut actor)?,
             Deed::Insert => self.insert(&mut actor, spot)?,
             Deed::Replace | Deed::Delete => {
                 self.write(&mut actor, spot, matches!(deed, Deed::Replace))?
             }
+            Deed::Ensure => self.ensure(&mut actor, spot)?,
+            Deed::Raise => self.raise(&mut actor, spot)?,
+            Deed::Lock => return self.lock(actor, spot),
             Deed::Savepoint => self.savepoint(&mut actor),
             Deed::Rollback => self.rollback(&mut actor)?,
             Deed::Commit => return self.commit(actor),
             Deed::Abort => {
-                self.end_reader(actor);
+                self.end(actor);
                 return Ok(());
             }
         }
@@ -134,14 +170,19 @@ impl World {
         Ok(())
     }
 
-    /// Most stay near home, so that many commits concern one partition.
+    /// Most stay near home, so that many commits concern one partition; between parents and their
+    /// children it is not far.
     fn some_spot(&self, actor: &Actor) -> Spot {
         if self.chance.one_in(4) {
-            let table = self.chance.up_to(TABLES - 1);
-            return (table, self.chance.below(KEYS));
+            let table = self.some_table();
+            return (table, self.chance.below(keys_of(table)));
         }
         let (table, home) = actor.home;
-        (table, (home + self.chance.below(NEAR)) % KEYS)
+        match children_of(actor.home) {
+            Some(_) if self.chance.one_in(3) => actor.home,
+            Some((first, end)) => (CHILDREN, first + self.chance.below(end - first)),
+            None => (table, (home + self.chance.below(NEAR)) % keys_of(table)),
+        }
     }
 
     /// Checks rows that an actor found and remembers that it read them. Places that it wrote itself
@@ -150,21 +191,26 @@ impl World {
         &mut self,
         actor: &mut Actor,
         mut passed: Passed,
-        own: &BTreeMap<Spot, Row>,
+        own: &Writes,
     ) -> Checked<()> {
-        for (spot, row) in own {
-            if let Some(found) = passed.remove(spot)
-                && found != *row
-            {
+        for (spot, edit) in own.iter().filter(|(_, edit)| edit.is_whole()) {
+            let Some(found) = passed.remove(spot) else {
+                continue;
+            };
+            if found != edit.apply(None) {
                 let by = actor.by;
                 return Err(Wrong(format!(
-                    "T{by} wrote {row:?} at {spot:?} and found {found:?}"
+                    "T{by} wrote {edit:?} at {spot:?} and found {found:?}"
                 )));
             }
         }
         let wrecked: Vec<_> = self.wrecked_spots();
         passed.retain(|spot, _| !wrecked.contains(spot));
-        self.observe(&passed, actor.at)?;
+        self.observe(Sight {
+            rows: &passed,
+            at: actor.at,
+            own,
+        })?;
         for spot in passed.into_keys() {
             let seen = self.model.at(spot, actor.at).map_or(0, |(at, _)| at);
             if self
@@ -178,6 +224,9 @@ impl World {
                         .add("a read of a replaced version that spilled");
                 }
             }
+            if own.contains_key(&spot) {
+                self.coverage.add("a read below an own patch");
+            }
             actor.reads.push(Read { spot, seen });
         }
         Ok(())
@@ -189,13 +238,13 @@ impl World {
         commits.flat_map(|one| one.writes.keys().copied()).collect()
     }
 
-    fn get(&mut self, actor: &mut Actor, spot: Spot) -> Checked<()> {
+    pub(crate) fn get(&mut self, actor: &mut Actor, spot: Spot) -> Checked<()> {
         let (table, key) = spot;
         let by = actor.by;
         match actor.get(&self.table(table)?, key) {
             Ok(row) => {
-                let row = row.map(|row| text_of(&row)).transpose()?;
-                let row = row.map(|(_, text)| text);
+                let row = row.map(|row| cells_of(&row)).transpose()?;
+                let row = row.map(|(_, cells)| cells);
                 self.log.say(format!("T{by} gets t{table}/{key}: {row:?}"));
                 let own = actor.own.clone();
                 self.found(actor, Passed::from([(spot, row)]), &own)
@@ -204,99 +253,30 @@ impl World {
         }
     }
 
-    fn open_scan(&mut self, actor: &mut Actor) -> Checked<()> {
-        let table = self.chance.up_to(TABLES - 1);
-        let ends = [self.chance.below(KEYS + 1), self.chance.below(KEYS + 1)];
-        let keys = if self.chance.one_in(4) {
-            (0, KEYS)
-        } else {
-            (
-                ends.into_iter().min().unwrap_or(0),
-                ends.into_iter().max().unwrap_or(KEYS),
-            )
-        };
-        let direction = if self.chance.one_in(2) {
-            Direction::Ascending
-        } else {
-            Direction::Descending
-        };
-        let what = format!(
-            "T{} scans t{table}/{}..{} {direction:?}",
-            actor.by, keys.0, keys.1
-        );
-        match actor.scan(&self.table(table)?, keys, direction) {
-            Ok(rows) => {
-                self.log.say(what);
-                let own = actor.own.clone();
-                actor.cursors.push(Cursor {
-                    rows,
-                    table,
-                    rest: keys,
-                    direction,
-                    own,
-                });
-                Ok(())
-            }
-            Err(error) => self.tolerate(&what, &error),
-        }
-    }
-
-    fn advance_scan(&mut self, actor: &mut Actor) -> Checked<()> {
-        let Some(mut cursor) = actor.cursors.pop() else {
-            return Ok(());
-        };
-        let all = self.chance.one_in(2);
-        let mut steps = if all {
-            usize::MAX
-        } else {
-            1 + self.chance.up_to(4)
-        };
-        let by = actor.by;
-        while steps > 0 {
-            steps -= 1;
-            match cursor.advance() {
-                Ok(passed) => {
-                    let (passed, ended) = passed?;
-                    let rows: Vec<_> = passed.iter().filter(|(_, row)| row.is_some()).collect();
-                    self.log
-                        .say(format!("T{by} scans on: {rows:?}, end {ended}"));
-                    self.found(actor, passed, &cursor.own)?;
-                    if ended {
-                        return Ok(());
-                    }
-                }
-                // A scan that began before an engine was reopened goes down with its old life.
-                Err(error) if self.shaken && error.kind() == Kind::Unavailable => {
-                    self.log.say(format!("T{by} scans on: {error}"));
-                    return Ok(());
-                }
-                Err(error) => return self.tolerate(&format!("T{by} scans on"), &error),
-            }
-        }
-        self.coverage.add("a scan that paused or stopped early");
-        actor.cursors.push(cursor);
-        Ok(())
-    }
-
-    pub(crate) fn text(&mut self) -> String {
+    /// A row that is unlike all others.
+    pub(crate) fn some_cells(&mut self) -> Cells {
         let value = self.number();
-        format!("v{value}{}", "+".repeat(self.chance.up_to(30)))
+        let text = format!("v{value}{}", "+".repeat(self.chance.up_to(30)));
+        Cells { text, number: 0 }
     }
 
     fn insert(&mut self, actor: &mut Actor, spot: Spot) -> Checked<()> {
+        if !self.may_come(actor, spot)? {
+            return Ok(());
+        }
         let (table, key) = spot;
         let handle = self.table(table)?;
-        let text = self.text();
+        let cells = self.some_cells();
         let Hand::Writer(txn) = &mut actor.hand else {
             return Ok(());
         };
-        let what = format!("T{} inserts {text} at t{table}/{key}", actor.by);
-        match txn.insert(&handle, &values_of(key, &text)) {
+        let what = format!("T{} inserts {cells:?} at t{table}/{key}", actor.by);
+        match txn.insert(&handle, &values_of(key, &cells)) {
             Ok(()) => {
                 self.log.say(what);
                 let own = actor.own.clone();
                 self.found(actor, Passed::from([(spot, None)]), &own)?;
-                actor.own.insert(spot, Some(text));
+                actor.own.insert(spot, Edit::Put(cells));
                 Ok(())
             }
             Err(error) if error.kind() == Kind::Exists => {
@@ -310,21 +290,66 @@ impl World {
         }
     }
 
-    fn write(&mut self, actor: &mut Actor, spot: Spot, replace: bool) -> Checked<()> {
+    /// Replaces a row or deletes it, whether or not it is there.
+    pub(crate) fn write(&mut self, actor: &mut Actor, spot: Spot, replace: bool) -> Checked<()> {
+        let may = match replace {
+            true => self.may_come(actor, spot)?,
+            false => self.may_go(actor, spot)?,
+        };
+        if !may {
+            return Ok(());
+        }
         let (table, key) = spot;
         let handle = self.table(table)?;
-        let row = replace.then(|| self.text());
+        let row = replace.then(|| self.some_cells());
         let Hand::Writer(txn) = &mut actor.hand else {
             return Ok(());
         };
         self.log
             .say(format!("T{} writes {row:?} at t{table}/{key}", actor.by));
         let done = match &row {
-            Some(text) => txn.replace(&handle, &values_of(key, text)),
+            Some(cells) => txn.replace(&handle, &values_of(key, cells)),
             None => txn.delete(&handle, &[Value::Uint64(key)]),
         };
-        actor.own.insert(spot, row);
+        actor.own.insert(spot, Edit::whole(row));
         done.map_err(|error| Wrong(format!("a buffered write failed: {error}")))
+    }
+
+    /// Patches a place so that there is a row.
+    fn ensure(&mut self, actor: &mut Actor, spot: Spot) -> Checked<()> {
+        if !self.may_come(actor, spot)? {
+            return Ok(());
+        }
+        let (table, key) = spot;
+        let handle = self.table(table)?;
+        let cells = self.some_cells();
+        let Hand::Writer(txn) = &mut actor.hand else {
+            return Ok(());
+        };
+        self.log
+            .say(format!("T{} ensures {cells:?} at t{table}/{key}", actor.by));
+        self.coverage.add("a patch");
+        let done = txn.ensure(&handle, &values_of(key, &cells));
+        add_patch(&mut actor.own, spot, Patch::Ensure(cells));
+        done.map_err(|error| Wrong(format!("a patch failed: {error}")))
+    }
+
+    /// Patches the number of a row, if there is one. What the actor wrote itself stays as it is.
+    fn raise(&mut self, actor: &mut Actor, spot: Spot) -> Checked<()> {
+        let (table, key) = spot;
+        let handle = self.table(table)?;
+        let number = i64::try_from(self.chance.below(20)).unwrap_or(0);
+        let Hand::Writer(txn) = &mut actor.hand else {
+            return Ok(());
+        };
+        self.log
+            .say(format!("T{} raises t{table}/{key} to {number}", actor.by));
+        self.coverage.add("a patch");
+        let done = txn.raise(&handle, &[Value::Uint64(key)], (NUMBER, number));
+        if !actor.own.contains_key(&spot) {
+            add_patch(&mut actor.own, spot, Patch::Raise(number));
+        }
+        done.map_err(|error| Wrong(format!("a patch failed: {error}")))
     }
 
     fn savepoint(&mut self, actor: &mut Actor) {
@@ -355,7 +380,7 @@ impl World {
     }
 
     /// A snapshot counts as a transaction that read; a transaction that is dropped does not count.
-    pub(crate) fn end_reader(&mut self, actor: Actor) {
+    pub(crate) fn end(&mut self, actor: Actor) {
         self.log.say(format!("T{} ends without a commit", actor.by));
         if let Hand::Reader(_) = actor.hand {
             self.history.add(Record {
@@ -363,159 +388,8 @@ impl World {
                 at: actor.at,
                 wrote: false,
                 reads: actor.reads,
+                present: Vec::new(),
             });
         }
-    }
-
-    fn commit(&mut self, actor: Actor) -> Checked<()> {
-        let Actor {
-            by,
-            at,
-            hand,
-            own,
-            reads,
-            cursors,
-            ..
-        } = actor;
-        let Hand::Writer(txn) = hand else {
-            return Ok(());
-        };
-        drop(cursors);
-        let durability = if self.chance.one_in(3) {
-            Durability::Synced
-        } else {
-            Durability::Buffered
-        };
-        let engines = self.engines_of(own.keys())?;
-        self.doom.arm(!self.peaceful && self.chance.one_in(3));
-        let outcome = txn.commit_with(durability);
-        self.doom.arm(false);
-        let attempt = Attempt {
-            by,
-            at,
-            reads,
-            writes: own,
-            engines,
-            durability,
-        };
-        self.conclude(attempt, outcome)
-    }
-
-    /// Notes what became of an attempt to commit.
-    pub(crate) fn conclude(
-        &mut self,
-        attempt: Attempt,
-        outcome: db::Result<db::Committed>,
-    ) -> Checked<()> {
-        let Attempt {
-            by,
-            at,
-            reads,
-            writes,
-            engines,
-            durability,
-        } = attempt;
-        let ended = match outcome {
-            Ok(committed) => {
-                let at = committed.at.0;
-                self.log.say(format!(
-                    "T{by} committed at @{at}, {durability:?}, on {engines:?}"
-                ));
-                let record = Record {
-                    by,
-                    at,
-                    wrote: !writes.is_empty(),
-                    reads,
-                };
-                self.committed(record, Commit { by, at, writes }, durability)
-            }
-            Err(error) => match error.unknown_commit() {
-                Some(when) => {
-                    self.log
-                        .say(format!("T{by} commits, {durability:?}: {error}"));
-                    self.coverage.add("a commit whose outcome was open");
-                    self.doubtful_reads.insert(by, (at, reads));
-                    let at = when.0;
-                    let commit = Commit { by, at, writes };
-                    self.model.doubts.push(Doubt { commit, engines });
-                    Ok(())
-                }
-                None => self.refused(by, &error),
-            },
-        };
-        self.take_blows()?;
-        ended
-    }
-
-    fn refused(&mut self, by: u64, error: &db::Error) -> Checked<()> {
-        // What the commit met may be what a blow just did.
-        self.take_blows()?;
-        if error.kind() == Kind::Conflict {
-            self.log.say(format!("T{by} commits: {error}"));
-            self.coverage.add("a commit that was refused");
-            return Ok(());
-        }
-        self.coverage.add("a commit that could not be tried");
-        self.tolerate(&format!("T{by} commits"), error)
-    }
-
-    fn committed(&mut self, record: Record, commit: Commit, durability: Durability) -> Checked<()> {
-        self.coverage.add("a commit");
-        let Commit { at, writes, .. } = &commit;
-        if writes.is_empty() {
-            self.history.add(record);
-            return Ok(());
-        }
-        if *at <= self.last_commit {
-            let last = self.last_commit;
-            return Err(Wrong(format!(
-                "a commit at @{at} came after one at @{last}"
-            )));
-        }
-        self.last_commit = *at;
-        let engines = self.engines_of(writes.keys())?;
-        if engines.len() > 1 {
-            self.coverage.add("a commit across engines");
-        }
-        // A commit across engines is synced on each of them, whatever was asked for.
-        let synced = durability == Durability::Synced || engines.len() > 1;
-        for engine in engines {
-            let list = self.unsynced.entry(engine).or_default();
-            if synced {
-                list.clear();
-            } else {
-                list.push(commit.clone());
-            }
-        }
-        if synced {
-            self.ground.mark_synced()?;
-        }
-        self.model.apply(&commit);
-        check_reads(&record, &self.model)?;
-        self.history.add(record);
-        Ok(())
-    }
-
-    /// Notes what went wrong between the steps of a commit.
-    pub(crate) fn take_blows(&mut self) -> Checked<()> {
-        for blow in self.doom.take_blows() {
-            self.log.say(format!("  meanwhile: {blow:?}"));
-            match blow {
-                Blow::Died(step) => {
-                    // What it left is settled when somebody comes across it.
-                    self.faulted = true;
-                    self.coverage.add(match step {
-                        db::Step::Prepared => "a coordinator that died having prepared",
-                        db::Step::Decided => "a coordinator that died having decided",
-                        db::Step::Applied => "a coordinator that died having applied",
-                    });
-                }
-                Blow::Crashed(engine, _) => {
-                    self.coverage.add("an engine that crashed within a commit");
-                    self.wreck(engine);
-                }
-            }
-        }
-        Ok(())
     }
 }

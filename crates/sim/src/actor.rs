@@ -1,17 +1,19 @@
 //! A transaction or snapshot that is open, with what it wrote and read.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use db::{Direction, Range, Row as DbRow, Rows, Savepoint, Snapshot, Table, Transaction, Value};
 
-use crate::error::{Checked, Wrong};
+use crate::edits::Writes;
 use crate::history::Read;
-use crate::model::{Number, Row, Spot, Writes};
+use crate::model::{Number, Spot};
 
 pub(crate) enum Hand {
     Writer(Box<Transaction>),
     Reader(Snapshot),
+    /// A transaction that waits for a row lock, which has it meanwhile: `row_locks.rs`.
+    Waiting,
 }
 
 pub(crate) struct Actor {
@@ -24,6 +26,10 @@ pub(crate) struct Actor {
     pub(crate) own: Writes,
     pub(crate) savepoints: Vec<(Savepoint, Writes)>,
     pub(crate) reads: Vec<Read>,
+    /// Rows that have to be there when it commits.
+    pub(crate) present: Vec<Spot>,
+    /// Rows that it has locked.
+    pub(crate) locks: BTreeSet<Spot>,
     pub(crate) cursors: Vec<Cursor>,
 }
 
@@ -38,15 +44,28 @@ pub(crate) struct Cursor {
     pub(crate) own: Writes,
 }
 
-/// What a scan found: every place it passed, and what lay there.
-pub(crate) type Passed = BTreeMap<Spot, Row>;
-
 impl Actor {
+    pub(crate) fn new(by: Number, at: u64, home: Spot, hand: Hand) -> Self {
+        Self {
+            by,
+            at,
+            home,
+            hand,
+            own: Writes::new(),
+            savepoints: Vec::new(),
+            reads: Vec::new(),
+            present: Vec::new(),
+            locks: BTreeSet::new(),
+            cursors: Vec::new(),
+        }
+    }
+
     pub(crate) fn get(&self, table: &Arc<Table>, key: u64) -> db::Result<Option<DbRow>> {
         let key = [Value::Uint64(key)];
         match &self.hand {
             Hand::Writer(txn) => txn.get(table, &key),
             Hand::Reader(snapshot) => snapshot.get(table, &key),
+            Hand::Waiting => unreachable!("who waits for a row lock does nothing else"),
         }
     }
 
@@ -60,57 +79,7 @@ impl Actor {
         match &self.hand {
             Hand::Writer(txn) => txn.scan(table, &range, direction),
             Hand::Reader(snapshot) => snapshot.scan(table, &range, direction),
+            Hand::Waiting => unreachable!("who waits for a row lock does nothing else"),
         }
     }
-}
-
-impl Cursor {
-    /// Takes one more row, and answers with the places passed on the way, and whether that was the
-    /// end.
-    pub(crate) fn advance(&mut self) -> db::Result<Checked<(Passed, bool)>> {
-        let row = self.rows.next().transpose()?;
-        Ok(self.pass(row))
-    }
-
-    fn pass(&mut self, row: Option<DbRow>) -> Checked<(Passed, bool)> {
-        let (lower, upper) = self.rest;
-        let Some(row) = row else {
-            self.rest = (upper, upper);
-            return Ok((nothing(self.table, lower..upper), true));
-        };
-        let (key, text) = text_of(&row)?;
-        if key < lower || key >= upper {
-            let message = format!("a scan of {lower}..{upper} found {key}, out of turn");
-            return Err(Wrong(message));
-        }
-        let mut passed = match self.direction {
-            Direction::Ascending => {
-                self.rest = (key + 1, upper);
-                nothing(self.table, lower..key)
-            }
-            Direction::Descending => {
-                self.rest = (lower, key);
-                nothing(self.table, key + 1..upper)
-            }
-        };
-        passed.insert((self.table, key), Some(text));
-        Ok((passed, false))
-    }
-}
-
-fn nothing(table: usize, keys: std::ops::Range<u64>) -> Passed {
-    keys.map(|key| ((table, key), None)).collect()
-}
-
-/// The key and the text of a row.
-pub(crate) fn text_of(row: &[Value]) -> Checked<(u64, String)> {
-    match row {
-        [Value::Uint64(key), Value::Utf8(text)] => Ok((*key, text.to_string())),
-        other => Err(Wrong(format!("a row came back as {other:?}"))),
-    }
-}
-
-/// The values of a row.
-pub(crate) fn values_of(key: u64, text: &str) -> [Value; 2] {
-    [Value::Uint64(key), Value::Utf8(text.into())]
 }

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use db::{Direction, PartitionInfo, Range, Snapshot, Value};
 
 use crate::Setting;
-use crate::actor::{text_of, values_of};
+use crate::edits::{Row, Writes};
 use crate::error::{Checked, Wrong};
-use crate::model::{Row, Spot};
-use crate::world::{KEYS, TABLES, World, all_spots, bound};
+use crate::foreign::check_references;
+use crate::model::{Sight, Spot};
+use crate::tables::{TABLES, all_spots, cells_of, keys_of, values_of};
+use crate::world::{World, bound};
 
 /// How many rounds of housekeeping a small database can need.
 const ROUNDS_MAX: usize = 200;
@@ -21,8 +23,8 @@ impl World {
             return Ok(Err(Wrong(format!("there is no table {table}"))));
         };
         let row = snapshot.get(&handle, &[Value::Uint64(key)])?;
-        let text = row.map(|row| text_of(&row)).transpose();
-        Ok(text.map(|row| row.map(|(_, text)| text)))
+        let cells = row.map(|row| cells_of(&row)).transpose();
+        Ok(cells.map(|row| row.map(|(_, cells)| cells)))
     }
 
     /// Every row at a snapshot, by scans in both directions.
@@ -48,8 +50,8 @@ impl World {
                 }
             }
             for row in found.into_iter().next().unwrap_or_default() {
-                let (key, text) = text_of(&row)?;
-                all.insert((table, key), Some(text));
+                let (key, cells) = cells_of(&row)?;
+                all.insert((table, key), Some(cells));
             }
         }
         Ok(all)
@@ -57,18 +59,34 @@ impl World {
 
     /// Reads every place that can be read, and checks what is found.
     pub(crate) fn check_readable(&mut self) -> Checked<()> {
+        let rows = self.look_at_spots(all_spots())?;
+        check_references(&rows)
+    }
+
+    /// Reads places at one new snapshot, as far as they can be read, and checks what is found.
+    pub(crate) fn look_at_spots(
+        &mut self,
+        spots: impl Iterator<Item = Spot>,
+    ) -> Checked<BTreeMap<Spot, Row>> {
         let snapshot = self.db().snapshot();
         let wrecked = self.wrecked_spots();
-        for spot in all_spots() {
+        let mut all = BTreeMap::new();
+        for spot in spots {
             match self.read(&snapshot, spot) {
                 Ok(row) if !wrecked.contains(&spot) => {
-                    self.observe(&BTreeMap::from([(spot, row?)]), snapshot.at().0)?;
+                    let row = row?;
+                    self.observe(Sight {
+                        rows: &BTreeMap::from([(spot, row.clone())]),
+                        at: snapshot.at().0,
+                        own: &Writes::new(),
+                    })?;
+                    all.insert(spot, row);
                 }
                 Ok(_) => {}
                 Err(error) => self.tolerate("looking around", &error)?,
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Checks that partitions tile each table, and that counters which claim to be exact are.
@@ -100,11 +118,11 @@ impl World {
         let schema = schema_of.schema();
         let wrong = |error: &dyn std::fmt::Display| Wrong(error.to_string());
         let (mut rows, mut bytes, mut gone) = (0, 0, 0);
-        for key in (0..KEYS).filter(|key| lower <= *key && *key < upper) {
+        for key in (0..keys_of(table)).filter(|key| lower <= *key && *key < upper) {
             match self.model.row((table, key), u64::MAX) {
-                Some(text) => {
+                Some(cells) => {
                     let (key, row) = schema
-                        .encode(&values_of(key, &text))
+                        .encode(&values_of(key, &cells))
                         .map_err(|error| wrong(&error))?;
                     rows += 1;
                     bytes += key.len() + row.len();
@@ -128,7 +146,10 @@ impl World {
     /// The end: everything is closed, collected, counted and compared, before a restart and after.
     pub(crate) fn finish(&mut self) -> Checked<()> {
         self.calm_down()?;
-        self.end_all();
+        self.drive()?;
+        self.calm_down()?;
+        self.end_actors();
+        self.end_waits()?;
         self.tidy_up()?;
         self.restart()?;
         self.tidy_up()

@@ -106,6 +106,13 @@ impl Tanks {
         medium.crash(keep);
         unsynced - keep
     }
+
+    /// The process dies, and what it wrote stays: nobody writes through the engines it had open.
+    fn kill(&self) {
+        for medium in self.inner.lock().media.values() {
+            medium.crash(medium.unsynced_batches());
+        }
+    }
 }
 
 /// The media of one database.
@@ -160,7 +167,10 @@ impl Ground {
     pub(crate) fn kill(&mut self) -> Checked<()> {
         match &mut self.disk {
             Some(disk) => disk.kill(),
-            None => Ok(()),
+            None => {
+                self.tanks.kill();
+                Ok(())
+            }
         }
     }
 

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Checked, Wrong};
-use crate::model::{Model, Number, Spot, Version};
+use crate::model::{Model, Number, Spot};
 
 /// One place that was read, and the timestamp of the version that was found there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) struct Record {
     pub(crate) at: u64,
     pub(crate) wrote: bool,
     pub(crate) reads: Vec<Read>,
+    /// Rows that had to be there, whatever they held.
+    pub(crate) present: Vec<Spot>,
 }
 
 /// The transactions of one life of the database.
@@ -81,7 +83,11 @@ impl History {
                 let seen = versions.range(..=read.seen).next_back();
                 let Some((at, seen)) = seen else { continue };
                 edge(seen.by, record.by);
-                if let Some(next) = next_change(versions, *at, seen) {
+                let row = model.row(read.spot, *at);
+                let mut after = versions.range(at + 1..);
+                // Deleting what was not there changes nothing, and so do some patches.
+                let next = after.find(|(at, _)| model.row(read.spot, **at) != row);
+                if let Some((_, next)) = next {
                     edge(record.by, next.by);
                 }
             }
@@ -90,17 +96,8 @@ impl History {
     }
 }
 
-/// The version that changed what a reader saw; deleting what was not there changes nothing.
-fn next_change<'v>(
-    versions: &'v BTreeMap<u64, Version>,
-    at: u64,
-    seen: &Version,
-) -> Option<&'v Version> {
-    let mut after = versions.range(at + 1..).map(|(_, version)| version);
-    after.find(|version| version.row.is_some() || seen.row.is_some())
-}
-
-/// What a transaction read must be what it would have read when it committed.
+/// What a transaction read must be what it would have read when it committed, and what it counted on
+/// must be there.
 pub(crate) fn check_reads(record: &Record, model: &Model) -> Checked<()> {
     // A writer's own rows are at its timestamp, and it did not read those.
     let before = record.at - u64::from(record.wrote);
@@ -112,6 +109,20 @@ pub(crate) fn check_reads(record: &Record, model: &Model) -> Checked<()> {
             return Err(Wrong(format!(
                 "T{} committed at @{} though t{table}/{key}, which it read as {then:?} (@{seen}), \
                  had become {now:?}",
+                record.by, record.at
+            )));
+        }
+    }
+    for spot in &record.present {
+        if model.is_doubtful(*spot) {
+            continue;
+        }
+        // It may have brought the row itself, or taken it away with all that refers to it.
+        let there = [before, record.at].map(|at| model.row(*spot, at).is_some());
+        if there == [false, false] {
+            let (table, key) = spot;
+            return Err(Wrong(format!(
+                "T{} committed at @{} though t{table}/{key}, which it counted on, was gone",
                 record.by, record.at
             )));
         }
@@ -151,16 +162,21 @@ fn leftover(graph: &BTreeMap<Number, BTreeSet<Number>>) -> Vec<Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Commit, Writes};
+    use crate::edits::{Cells, Edit, Patch, Writes};
+    use crate::model::Commit;
 
     type Rows<'r> = &'r [(u64, Option<&'r str>)];
 
     fn model(commits: &[(Number, u64, Rows<'_>)]) -> Model {
         let mut model = Model::new((0..4).map(|key| ((0, key), None)).collect());
         for (by, at, rows) in commits {
+            let cells = |text: &str| Cells {
+                text: text.to_owned(),
+                number: 0,
+            };
             let writes: Writes = rows
                 .iter()
-                .map(|(key, row)| ((0, *key), row.map(str::to_owned)))
+                .map(|(key, row)| ((0, *key), Edit::whole(row.map(cells))))
                 .collect();
             model.apply(&Commit {
                 by: *by,
@@ -181,6 +197,7 @@ mod tests {
             at,
             wrote: true,
             reads: reads.collect(),
+            present: Vec::new(),
         }
     }
 
@@ -224,6 +241,29 @@ mod tests {
             record(4, 9, &[(0, 0), (1, 6)]),
         ];
         assert_eq!(cycle(&model, records), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_row_that_was_counted_on_must_be_there() {
+        let model = model(&[(1, 5, &[(0, Some("a"))]), (2, 7, &[(0, None)])]);
+        let mut record = record(3, 6, &[]);
+        record.present.push((0, 0));
+        assert!(check_reads(&record, &model).is_ok());
+        record.at = 9;
+        assert!(check_reads(&record, &model).is_err());
+    }
+
+    #[test]
+    fn a_patch_that_changes_nothing_disturbs_no_reader() {
+        let mut model = model(&[(1, 5, &[(0, Some("a"))])]);
+        for (by, at, patch) in [(2, 6, Patch::Raise(1)), (3, 7, Patch::Raise(4))] {
+            let writes = [0, 1].map(|key| ((0, key), Edit::Patch(vec![patch.clone()])));
+            let writes = Writes::from(writes);
+            model.apply(&Commit { by, at, writes });
+        }
+        assert!(check_reads(&record(9, 8, &[(1, 0)]), &model).is_ok());
+        assert!(check_reads(&record(9, 8, &[(0, 6)]), &model).is_err());
+        assert!(check_reads(&record(9, 7, &[(0, 6)]), &model).is_ok());
     }
 
     #[test]

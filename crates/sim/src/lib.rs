@@ -1,12 +1,18 @@
 //! A whole database run from one seed, with faults, against a model.
 //!
 //! One seed is one history: every choice, the clock and the faults come from it, in one thread, so a
-//! failure is replayed by its seed.
+//! failure is replayed by its seed. What waits for others, commits in line and row locks, are futures
+//! that the simulator polls when the seed says so; it drives the line of commits itself.
 //!
 //! ```text
-//!   seed ─► chance ─┬─► actions     begin, get, scan, write, savepoint, commit …  up to 7 at a time
+//!   seed ─► chance ─┬─► actions     begin, get, write, patch, savepoint …  up to 7 at a time
+//!                   ├─► scans       row by row, or several rows at once, over cached pages
+//!                   ├─► row_locks   wait, give up, go on at a later snapshot
+//!                   ├─► foreign     children that need their parents
+//!                   ├─► commits     stand in line, lead or be led, in groups
 //!                   ├─► loads       many new rows at once
-//!                   ├─► upheaval    split, merge, collect, count; faults, crashes, coming back
+//!                   ├─► upheaval    split, merge, collect, count; faults, crashes of one engine
+//!                   ├─► restarts    crashes of the whole, clocks that go back, coming back
 //!                   └─► doom        coordinators that die, engines that crash within a commit
 //!                            │
 //!              db::Database ─┴─ model     every answer must be one that the model explains
@@ -15,11 +21,15 @@
 //! ```
 //!
 //! # What is checked
-//! - **Reads.** Every row that a get or a scan finds, and every place a scan passes, is what the model
-//!   has at the snapshot, under the transaction's own writes. A fresh snapshot sees all commits that
-//!   were acknowledged.
-//! - **Commits.** What a transaction read was still true at its timestamp, timestamps rise, and the
-//!   graph of dependencies of each life has no cycle (`history.rs`).
+//! - **Reads.** Every row that a get, a scan or a visit finds, and every place one passes, is what the
+//!   model has at the snapshot, under the transaction's own writes and patches. A fresh snapshot sees
+//!   all commits that were acknowledged.
+//! - **Commits.** What a transaction read was still true at its timestamp, what it counted on was
+//!   there, timestamps rise wherever the clock goes, and the graph of dependencies of each life has no
+//!   cycle (`history.rs`). All that stand in line are written when somebody leads them.
+//! - **Foreign keys.** No snapshot shows a child without its parent (`foreign.rs`).
+//! - **Row locks.** One has a row at a time, who gets it is woken, nobody waits for ever, and a
+//!   snapshot that moved forward sees all that was read before as it was (`row_locks.rs`).
 //! - **Open outcomes.** Such a commit happened wholly or not at all, the same for everyone (`model.rs`).
 //!   One that was refused never shows.
 //! - **Crashes.** What was acknowledged as synced is there. Of the buffered commits of one engine a
@@ -35,22 +45,32 @@
 //! not commit after that moment.
 //!
 //! # What is not simulated
-//! Threads: commits come one by one, so groups have one member. The crate `torture`, which kills a real
-//! server under many clients, is for that.
+//! - **Threads.** Steps come one after another, so nothing happens while a call is under way. The
+//!   crate `torture`, which kills a real server under many clients, is for that.
+//! - **SQL.** Statements, schema changes, indexes and deferred constraints: rows are read and written
+//!   through `db::Transaction`, and foreign keys are kept here as SQL keeps them.
+//! - **Disks that lie.** A sync that is acknowledged is one; a journal loses an end, never a middle.
 
 mod actions;
 mod actor;
 mod chance;
 mod checks;
+mod commits;
 mod coverage;
 mod disk;
 mod doom;
+mod edits;
 mod error;
+mod foreign;
 mod ground;
 mod history;
 mod loads;
 mod log;
 mod model;
+mod restarts;
+mod row_locks;
+mod scans;
+mod tables;
 mod upheaval;
 mod world;
 
@@ -108,10 +128,10 @@ pub struct Report {
 }
 
 /// How many steps a history has.
-const STEPS: u64 = 700;
+const STEPS: u64 = 1_200;
 
 /// How many on disk, where each takes longer.
-const DISK_STEPS: u64 = 300;
+const DISK_STEPS: u64 = 400;
 
 /// Runs the history of a seed.
 pub fn run(seed: u64, setting: Setting, verbose: bool) -> Result<Report, Failure> {

@@ -1,26 +1,32 @@
 //! Loads: many new rows at once, which is one transaction that reads their places as empty.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use db::{Durability, Kind};
 use storage::{EngineId, Fault};
 
-use crate::actions::Attempt;
-use crate::actor::{Actor, Hand, Passed, values_of};
+use crate::actor::{Actor, Hand};
+use crate::commits::Attempt;
+use crate::edits::{Edit, Writes};
 use crate::error::{Checked, Wrong};
-use crate::model::Writes;
-use crate::world::{INGEST_ROWS_MIN, KEYS, TABLES, World};
+use crate::scans::Passed;
+use crate::tables::{CHILDREN, keys_of, values_of};
+use crate::world::{INGEST_ROWS_MIN, World};
 
-/// How many rows more than two a load may have.
-const ROWS_MAX: u64 = 6;
+/// How many places more than four are drawn for the rows of a load; most have a row already.
+const DRAWN_MAX: u64 = 9;
+
+/// How far from each other they usually lie.
+const NEAR: u64 = 8;
 
 impl World {
     /// Loads rows into one table, most often where there are none.
     pub(crate) fn load(&mut self) -> Checked<()> {
         let by = self.number();
-        let table = self.chance.up_to(TABLES - 1);
+        // Children come one by one, each with a look at its parent.
+        let table = self.chance.up_to(CHILDREN - 1);
         let snapshot = self.db().snapshot();
-        let (at, home) = (snapshot.at().0, self.chance.below(KEYS));
+        let (at, home) = (snapshot.at().0, self.chance.below(keys_of(table)));
         let rows = self.some_rows(table, home);
         if rows.is_empty() {
             return Ok(());
@@ -30,31 +36,26 @@ impl World {
         self.disturb(&engines);
         let values: Vec<_> = rows
             .iter()
-            .filter_map(|((_, key), row)| Some(values_of(*key, row.as_ref()?)))
+            .filter_map(|((_, key), edit)| Some(values_of(*key, &edit.apply(None)?)))
             .rev()
             .collect();
-        self.doom.arm(!self.peaceful && self.chance.one_in(3));
+        self.look_up_engines()?;
+        self.arm();
         let outcome = self.db().load(&handle, values);
         self.doom.arm(false);
+        // A load that is an ordinary transaction leads those who stand in line.
+        let line = self.take_line()?;
         let what = format!("T{by} loads {rows:?}");
         if let Err(error) = &outcome
             && error.kind() == Kind::Exists
         {
             self.log.say(format!("{what}: {error}"));
             self.coverage.add("a load that met a row");
+            self.conclude(line)?;
             return self.check_met(&rows, &what);
         }
         self.log.say(what);
-        let mut actor = Actor {
-            by,
-            at,
-            home: (table, home),
-            hand: Hand::Reader(snapshot),
-            own: BTreeMap::new(),
-            savepoints: Vec::new(),
-            reads: Vec::new(),
-            cursors: Vec::new(),
-        };
+        let mut actor = Actor::new(by, at, (table, home), Hand::Reader(snapshot));
         let done = match &outcome {
             Ok(_) => true,
             Err(error) => error.unknown_commit().is_some(),
@@ -72,25 +73,27 @@ impl World {
                 self.ground.mark_synced()?;
             }
             let nothing: Passed = rows.keys().map(|spot| (*spot, None)).collect();
-            self.found(&mut actor, nothing, &BTreeMap::new())?;
+            self.found(&mut actor, nothing, &Writes::new())?;
         }
         let attempt = Attempt {
             by,
-            at,
             reads: actor.reads,
+            present: Vec::new(),
             writes: rows,
             engines,
             durability: Durability::Synced,
         };
-        self.conclude(attempt, outcome)
+        let mut group = line;
+        group.push((attempt, outcome));
+        self.conclude(group)
     }
 
     /// One of the three writes of a load meets a fault, now and then.
     fn disturb(&mut self, engines: &BTreeSet<EngineId>) {
-        if self.peaceful || !self.chance.one_in(12) {
+        if self.peaceful || !self.chance.one_in(6) {
             return;
         }
-        let nth = 1 + self.chance.below(3);
+        let nth = self.chance.pick(&[1, 2, 2, 3]).unwrap_or(1);
         let fault = if self.chance.one_in(2) {
             Fault::RefuseWrite { nth }
         } else {
@@ -104,18 +107,15 @@ impl World {
     }
 
     fn some_rows(&mut self, table: usize, home: u64) -> Writes {
-        let careless = self.chance.one_in(4);
-        let reach = if self.chance.one_in(3) {
-            KEYS
-        } else {
-            ROWS_MAX
-        };
+        let careless = self.chance.one_in(6);
+        let keys = keys_of(table);
+        let reach = if self.chance.one_in(3) { keys } else { NEAR };
         let mut rows = Writes::new();
-        for _ in 0..2 + self.chance.below(ROWS_MAX) {
-            let spot = (table, (home + self.chance.below(reach)) % KEYS);
+        for _ in 0..4 + self.chance.below(DRAWN_MAX) {
+            let spot = (table, (home + self.chance.below(reach)) % keys);
             if careless || self.model.row(spot, u64::MAX).is_none() {
-                let text = self.text();
-                rows.insert(spot, Some(text));
+                let cells = self.some_cells();
+                rows.insert(spot, Edit::Put(cells));
             }
         }
         rows
@@ -133,7 +133,6 @@ impl World {
         let met = rows
             .keys()
             .any(|spot| unsure.contains(spot) || self.model.row(*spot, u64::MAX).is_some());
-        self.take_blows()?;
         match met {
             true => Ok(()),
             false => Err(Wrong(format!("{what}: it met a row, and none is there"))),

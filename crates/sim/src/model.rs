@@ -1,9 +1,11 @@
 //! The model: what the database must answer, as a few ordered maps.
 //!
-//! Every row ever written has a value of its own, so an answer tells which commit it came from.
+//! Every row ever put has a text of its own, so an answer tells which commit it came from. Writes are
+//! kept as they came, patches too (`edits.rs`): what they make of a row is worked out when somebody
+//! reads it, because a commit below them may be in doubt, or lost.
 //!
 //! ```text
-//!   versions   /3 of t0    @0 nothing    @17 "v4"    @21 nothing    a read at @s takes the last ≤ s
+//!   versions   /3 of t0    @0 nothing    @17 v4      @21 raise 8    a read at @s takes all ≤ s
 //!   doubts     commit @25 wrote /3 and /9, and its outcome is not known
 //!   groups     commits of one engine that were not synced when it crashed
 //! ```
@@ -20,21 +22,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use storage::EngineId;
 
+use crate::edits::{Edit, Row, Writes, evaluate};
+
 /// A row's place: the number of its table, and its key.
 pub(crate) type Spot = (usize, u64);
-
-/// What lies there: the row's text, or nothing.
-pub(crate) type Row = Option<String>;
 
 /// The number of a transaction, unique in a simulation. 0 stands for what a life began with.
 pub(crate) type Number = u64;
 
-/// Rows that a transaction wrote.
-pub(crate) type Writes = BTreeMap<Spot, Row>;
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Version {
-    pub(crate) row: Row,
+    pub(crate) edit: Edit,
     pub(crate) by: Number,
 }
 
@@ -62,6 +60,27 @@ pub(crate) struct Group {
     pub(crate) kept_min: usize,
 }
 
+/// What a read found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight<'s> {
+    pub(crate) rows: &'s BTreeMap<Spot, Row>,
+    /// Its snapshot.
+    pub(crate) at: u64,
+    /// What the transaction that read had written itself.
+    pub(crate) own: &'s Writes,
+}
+
+impl Sight<'_> {
+    /// Whether it found in a place what has to be there if `under` was committed there.
+    fn agrees(&self, spot: Spot, under: Row) -> bool {
+        let there = match self.own.get(&spot) {
+            Some(edit) => edit.apply(under),
+            None => under,
+        };
+        self.rows.get(&spot).is_none_or(|found| *found == there)
+    }
+}
+
 /// One way in which an answer can be right.
 #[derive(Clone, Debug)]
 pub(crate) struct Explanation {
@@ -80,7 +99,10 @@ pub(crate) struct Model {
 impl Model {
     /// A model in which these rows were there from the beginning.
     pub(crate) fn new(rows: BTreeMap<Spot, Row>) -> Self {
-        let base = |row| BTreeMap::from([(0, Version { row, by: 0 })]);
+        let base = |row| {
+            let edit = Edit::whole(row);
+            BTreeMap::from([(0, Version { edit, by: 0 })])
+        };
         Self {
             versions: rows
                 .into_iter()
@@ -95,9 +117,9 @@ impl Model {
     }
 
     pub(crate) fn apply(&mut self, commit: &Commit) {
-        for (spot, row) in &commit.writes {
+        for (spot, edit) in &commit.writes {
             let version = Version {
-                row: row.clone(),
+                edit: edit.clone(),
                 by: commit.by,
             };
             self.versions
@@ -118,42 +140,38 @@ impl Model {
 
     /// The row as of a timestamp.
     pub(crate) fn row(&self, spot: Spot, at: u64) -> Row {
-        self.at(spot, at)
-            .and_then(|(_, version)| version.row.clone())
+        let versions = self.versions.get(&spot).into_iter();
+        let newest_first = versions.flat_map(|versions| versions.range(..=at).rev());
+        evaluate(newest_first.map(|(_, version)| &version.edit))
+    }
+
+    /// Whether an open outcome decides what lies in a place.
+    pub(crate) fn is_doubtful(&self, spot: Spot) -> bool {
+        let mut doubts = self.doubts.iter();
+        doubts.any(|doubt| doubt.commit.writes.contains_key(&spot))
     }
 
     /// The row if the assumed doubts happened and the lost commits did not.
     fn supposed(&self, spot: Spot, at: u64, assumed: &[&Commit], lost: &BTreeSet<u64>) -> Row {
-        let versions = self.versions.get(&spot);
-        let known = versions.and_then(|versions| {
-            let mut kept = versions
-                .range(..=at)
-                .rev()
-                .filter(|(at, _)| !lost.contains(at));
-            kept.next().map(|(at, version)| (*at, version.row.clone()))
-        });
+        let versions = self.versions.get(&spot).into_iter();
+        let known = versions.flat_map(|versions| versions.range(..=at));
+        let kept = known
+            .filter(|(at, _)| !lost.contains(at))
+            .map(|(at, version)| (*at, &version.edit));
         let supposed = assumed
             .iter()
             .filter(|one| one.at <= at)
-            .filter_map(|one| one.writes.get(&spot).map(|row| (one.at, row.clone())));
-        let newest = known.into_iter().chain(supposed).max_by_key(|(at, _)| *at);
-        newest.and_then(|(_, row)| row)
+            .filter_map(|one| one.writes.get(&spot).map(|edit| (one.at, edit)));
+        let mut edits: Vec<_> = kept.chain(supposed).collect();
+        edits.sort_by_key(|(at, _)| *at);
+        evaluate(edits.into_iter().rev().map(|(_, edit)| edit))
     }
 
-    /// All ways in which the observed rows can be what a read at `at` finds.
-    pub(crate) fn explain(
-        &self,
-        observed: &BTreeMap<Spot, Row>,
-        at: u64,
-        groups: &[Group],
-    ) -> Vec<Explanation> {
+    /// All ways in which a read can have found what it did.
+    pub(crate) fn explain(&self, sight: Sight<'_>, groups: &[Group]) -> Vec<Explanation> {
         let concerned = |doubt: &&Doubt| {
-            doubt.commit.at <= at
-                && doubt
-                    .commit
-                    .writes
-                    .keys()
-                    .any(|spot| observed.contains_key(spot))
+            let mut spots = doubt.commit.writes.keys();
+            doubt.commit.at <= sight.at && spots.any(|spot| sight.rows.contains_key(spot))
         };
         let doubts: Vec<&Doubt> = self.doubts.iter().filter(concerned).collect();
         let mut explanations = Vec::new();
@@ -165,7 +183,7 @@ impl Model {
                 .filter(|(index, _)| happened(index))
                 .map(|(_, doubt)| *doubt)
                 .collect();
-            if let Some(kept) = self.fits(observed, at, groups, &assumed) {
+            if let Some(kept) = self.fits(sight, groups, &assumed) {
                 let happened = doubts
                     .iter()
                     .enumerate()
@@ -179,13 +197,7 @@ impl Model {
 
     /// How many commits each group must have kept if the assumed doubts happened, or `None` if that
     /// does not explain what was observed.
-    fn fits(
-        &self,
-        observed: &BTreeMap<Spot, Row>,
-        at: u64,
-        groups: &[Group],
-        assumed: &[&Doubt],
-    ) -> Option<Vec<usize>> {
+    fn fits(&self, sight: Sight<'_>, groups: &[Group], assumed: &[&Doubt]) -> Option<Vec<usize>> {
         let commits: Vec<&Commit> = assumed.iter().map(|doubt| &doubt.commit).collect();
         let grouped: BTreeSet<Spot> = groups
             .iter()
@@ -196,15 +208,12 @@ impl Model {
                     .flat_map(|one| one.writes.keys().copied())
             })
             .collect();
-        let fits = |spot: &Spot, row: &Row, lost: &BTreeSet<u64>| {
-            self.supposed(*spot, at, &commits, lost) == *row
+        let fits = |spot: &Spot, lost: &BTreeSet<u64>| {
+            sight.agrees(*spot, self.supposed(*spot, sight.at, &commits, lost))
         };
         let nothing = BTreeSet::new();
-        let rest = observed.iter().filter(|(spot, _)| !grouped.contains(spot));
-        if !rest
-            .into_iter()
-            .all(|(spot, row)| fits(spot, row, &nothing))
-        {
+        let mut rest = sight.rows.keys().filter(|spot| !grouped.contains(spot));
+        if !rest.all(|spot| fits(spot, &nothing)) {
             return None;
         }
         let mut kept = Vec::new();
@@ -222,9 +231,7 @@ impl Model {
                     .skip(*count)
                     .map(|one| one.at)
                     .collect();
-                spots
-                    .iter()
-                    .all(|spot| observed.get(*spot).is_none_or(|row| fits(spot, row, &lost)))
+                spots.iter().all(|spot| fits(spot, &lost))
             })?;
             kept.push(count);
         }
@@ -232,14 +239,19 @@ impl Model {
     }
 
     /// What the model would have answered, where that is something else: for people to read.
-    pub(crate) fn differences(&self, observed: &BTreeMap<Spot, Row>, at: u64) -> String {
+    pub(crate) fn differences(&self, sight: Sight<'_>) -> String {
         let mut out = String::new();
-        for ((table, key), row) in observed {
-            let expected = self.row((*table, *key), at);
-            if expected != *row {
+        let Sight { rows, at, own } = sight;
+        for (spot, row) in rows {
+            let expected = self.row(*spot, at);
+            if !sight.agrees(*spot, expected.clone()) {
+                let (table, key) = spot;
                 out.push_str(&format!(
                     "\n  t{table}/{key} as of @{at}: found {row:?}, the model has {expected:?}"
                 ));
+                if let Some(edit) = own.get(spot) {
+                    out.push_str(&format!(" below its own {edit:?}"));
+                }
             }
         }
         for doubt in &self.doubts {

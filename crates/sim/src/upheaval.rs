@@ -1,20 +1,26 @@
-//! What happens to the database: splits, merges, faults, crashes, and coming back.
+//! What happens to the database: splits, merges, faults, engines that crash and are reopened.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use db::{Kind, Value};
 use storage::{EngineId, Fault};
 
 use crate::Setting;
+use crate::edits::{Edit, Row, Writes};
 use crate::error::{Checked, Wrong};
-use crate::model::{Commit, Group, Row, Spot};
-use crate::world::{KEYS, TABLES, World, all_spots};
+use crate::model::{Commit, Group, Sight, Spot};
+use crate::tables::{TABLES, keys_of};
+use crate::world::World;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Act,
     Begin,
     Load,
+    Drive,
+    ReadThrough,
+    SetClock,
     Split,
     SplitInHalf,
     Merge,
@@ -32,6 +38,9 @@ const EVENTS: &[(u64, Event)] = &[
     (700, Event::Act),
     (90, Event::Begin),
     (40, Event::Load),
+    (45, Event::Drive),
+    (10, Event::ReadThrough),
+    (8, Event::SetClock),
     (18, Event::Split),
     (8, Event::SplitInHalf),
     (16, Event::Merge),
@@ -45,8 +54,8 @@ const EVENTS: &[(u64, Event)] = &[
     (5, Event::Restart),
 ];
 
-/// How often a database that met a fault while opening is opened again.
-const OPENS_MAX: usize = 4;
+/// How far a clock is set at a time: more than passes by itself in a history.
+const CLOCK_US_MAX: u64 = 20_000;
 
 impl World {
     pub(crate) fn act(&mut self) -> Checked<()> {
@@ -54,6 +63,12 @@ impl World {
             Event::Act => self.let_act(),
             Event::Begin => self.begin(),
             Event::Load => self.load(),
+            Event::Drive => self.drive(),
+            Event::ReadThrough => self.read_through(self.some_table()),
+            Event::SetClock => {
+                self.set_clock();
+                Ok(())
+            }
             Event::Split => self.split(),
             Event::SplitInHalf => self.split_in_half(),
             Event::Merge => self.merge(),
@@ -78,7 +93,7 @@ impl World {
 
     fn split(&mut self) -> Checked<()> {
         let table = self.chance.up_to(TABLES - 1);
-        let key = self.chance.below(KEYS);
+        let key = self.chance.below(keys_of(table));
         let old = self.engines_of([(table, key)].iter())?;
         let what = format!("split t{table} at {key}");
         match self.db().split(&*self.table(table)?, &[Value::Uint64(key)]) {
@@ -192,7 +207,7 @@ impl World {
         }
     }
 
-    fn some_fault(&self) -> Fault {
+    pub(crate) fn some_fault(&self) -> Fault {
         let nth = 1 + self.chance.below(4);
         let faults = [
             (4, Fault::RefuseWrite { nth }),
@@ -224,6 +239,10 @@ impl World {
             return Ok(());
         }
         let mut engines = self.ground.tanks.engines();
+        if self.chance.one_in(2) {
+            // Where there is something to lose.
+            engines.retain(|id| self.unsynced.get(id).is_some_and(|list| !list.is_empty()));
+        }
         engines.retain(|id| *id != EngineId::META);
         if let Some(engine) = self.chance.pick(&engines) {
             let lost = self.ground.tanks.crash(engine, &self.chance);
@@ -329,9 +348,14 @@ impl World {
             kept_min: 0,
         };
         let groups = [group];
-        let explanations = self.model.explain(&observed, at, &groups);
+        let sight = Sight {
+            rows: &observed,
+            at,
+            own: &Writes::new(),
+        };
+        let explanations = self.model.explain(sight, &groups);
         let Some(first) = explanations.first() else {
-            let differences = self.model.differences(&observed, at);
+            let differences = self.model.differences(sight);
             return Err(Wrong(format!(
                 "{engine} came back with what it must not:{differences}"
             )));
@@ -352,7 +376,10 @@ impl World {
     fn restore(&mut self, lost: &[Commit], observed: &BTreeMap<Spot, Row>, at: u64) {
         let spots = lost.iter().flat_map(|one| one.writes.keys());
         let writes = spots
-            .filter_map(|spot| observed.get(spot).map(|row| (*spot, row.clone())))
+            .filter_map(|spot| {
+                let row = observed.get(spot)?;
+                Some((*spot, Edit::whole(row.clone())))
+            })
             .collect();
         let by = self.number();
         self.model.apply(&Commit { by, at, writes });
@@ -391,130 +418,16 @@ impl World {
         }
     }
 
-    /// The process dies, or the power fails, and the database is opened again.
-    pub(crate) fn restart(&mut self) -> Checked<()> {
-        self.end_all();
-        let power = !self.peaceful && self.chance.one_in(2);
-        let lost = if power {
-            self.ground.power_off(&self.chance)?
+    /// An administrator sets the clock, more often back than forward.
+    pub(crate) fn set_clock(&mut self) {
+        let by = Duration::from_micros(self.chance.below(CLOCK_US_MAX));
+        if self.chance.one_in(3) {
+            self.log.say(format!("the clock jumps forward by {by:?}"));
+            self.clock.advance(by);
         } else {
-            self.ground.kill()?;
-            false
-        };
-        self.log.say(if power {
-            "the power fails"
-        } else {
-            "the process is killed"
-        });
-        self.coverage
-            .add(if power { "a power failure" } else { "a kill" });
-        if lost {
-            self.coverage.add("a power failure that lost a tail");
+            self.log.say(format!("the clock goes back by {by:?}"));
+            self.coverage.add("a clock that went back");
+            self.clock.set_back(by);
         }
-        self.close();
-        self.come_back()?;
-        self.faulted = false;
-        self.resolve_life(power)
-    }
-
-    pub(crate) fn end_all(&mut self) {
-        while let Some(actor) = self.actors.pop() {
-            self.end_reader(actor);
-        }
-    }
-
-    fn come_back(&mut self) -> Checked<()> {
-        self.ground.tanks.clear_faults();
-        for attempt in 0..OPENS_MAX {
-            if attempt + 1 < OPENS_MAX && !self.peaceful && self.chance.one_in(4) {
-                let fault = self.some_fault();
-                self.log
-                    .say(format!("the database will meet {fault:?} as it opens"));
-                self.ground.tanks.inject_on_open(fault);
-            }
-            match self.open() {
-                Ok(db) => {
-                    self.ground.tanks.clear_faults();
-                    self.set_db(db)?;
-                    if self.ground.tanks.poisoned().is_empty()
-                        && self.db().engines_down().is_empty()
-                    {
-                        self.ground.settle_in();
-                        return self.ground.mark_synced();
-                    }
-                    self.close();
-                }
-                Err(error) if error.kind() == Kind::Unavailable && attempt + 1 < OPENS_MAX => {
-                    self.log.say(format!("  opening: {error}"));
-                    self.coverage.add("an open that met a fault");
-                }
-                Err(error) => return Err(Wrong(format!("the database does not open: {error}"))),
-            }
-            self.ground.tanks.clear_faults();
-            self.ground.tanks.release();
-        }
-        Err(Wrong("the database opens and is not well".to_owned()))
-    }
-
-    /// Finds out what the crash left, checks the life that ended, and begins the next one.
-    fn resolve_life(&mut self, power: bool) -> Checked<()> {
-        let mut lists = std::mem::take(&mut self.wrecks);
-        let wrecked: BTreeMap<EngineId, usize> = lists
-            .iter()
-            .map(|(engine, list)| (*engine, list.len()))
-            .collect();
-        for (engine, list) in std::mem::take(&mut self.unsynced) {
-            lists.entry(engine).or_default().extend(list);
-        }
-        let group = |(engine, commits): (EngineId, Vec<Commit>)| {
-            let safe = !power && !wrecked.contains_key(&engine);
-            let kept_min = if safe { commits.len() } else { 0 };
-            Group {
-                engine,
-                commits,
-                kept_min,
-            }
-        };
-        let groups: Vec<Group> = lists.into_iter().map(group).collect();
-        let rows = self.read_all()?;
-        let explanations = self.model.explain(&rows, u64::MAX, &groups);
-        let Some(explanation) = explanations.into_iter().next() else {
-            let differences = self.model.differences(&rows, u64::MAX);
-            return Err(Wrong(format!(
-                "the database came back with what it must not:{differences}\n  might be lost: {groups:?}"
-            )));
-        };
-        for (by, happened) in &explanation.happened {
-            self.settle(*by, *happened);
-        }
-        for (group, kept) in groups.iter().zip(&explanation.kept) {
-            let lost = group.commits.len() - kept;
-            if lost > 0 {
-                self.log
-                    .say(format!("  {} lost {lost} commits", group.engine));
-                self.coverage.add("a crash that lost buffered commits");
-            }
-        }
-        self.history.check(&self.model)?;
-        self.begin_life(rows);
-        self.check_partitions()
-    }
-
-    /// Every row there is.
-    fn read_all(&mut self) -> Checked<BTreeMap<Spot, Row>> {
-        let snapshot = self.db().snapshot();
-        let mut rows = BTreeMap::new();
-        for spot in all_spots() {
-            let row = self.read(&snapshot, spot);
-            let row = row.map_err(|error| Wrong(format!("a calm read failed: {error}")))??;
-            rows.insert(spot, row);
-        }
-        let scanned = self.scan_all(&snapshot)?;
-        if rows != scanned {
-            return Err(Wrong(format!(
-                "gets found {rows:?}, scans found {scanned:?}"
-            )));
-        }
-        Ok(rows)
     }
 }

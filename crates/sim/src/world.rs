@@ -11,19 +11,17 @@ use storage::env::{SeededRandom, SimulatedClock};
 use crate::Setting;
 use crate::actor::Actor;
 use crate::chance::Chance;
+use crate::commits::Line;
 use crate::coverage::Coverage;
 use crate::doom::Doom;
+use crate::edits::Row;
 use crate::error::{Checked, Wrong};
 use crate::ground::Ground;
-use crate::history::{History, Read, Record};
+use crate::history::{History, Record};
 use crate::log::Log;
-use crate::model::{Commit, Model, Number, Row, Spot};
-
-/// How many tables there are.
-pub(crate) const TABLES: usize = 2;
-
-/// Keys are below this.
-pub(crate) const KEYS: u64 = 24;
+use crate::model::{Commit, Model, Number, Sight, Spot};
+use crate::row_locks::LockWait;
+use crate::tables::{CHILDREN, NUMBER, TABLES, WIDE, all_spots, keys_of, values_of};
 
 /// How many transactions and snapshots are open at a time.
 pub(crate) const ACTORS_MAX: usize = 7;
@@ -45,8 +43,11 @@ pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) history: History,
     /// What transactions whose outcome is open have read.
-    pub(crate) doubtful_reads: BTreeMap<Number, (u64, Vec<Read>)>,
+    pub(crate) doubtful: BTreeMap<Number, Record>,
     pub(crate) actors: Vec<Actor>,
+    /// Those who wait for a row lock.
+    pub(crate) waiting: Vec<(Actor, LockWait)>,
+    pub(crate) line: Line,
     /// Commits of each engine that a crash may take.
     pub(crate) unsynced: BTreeMap<EngineId, Vec<Commit>>,
     /// Engines that crashed alone, with the commits that may be gone.
@@ -80,8 +81,10 @@ impl World {
             tables: Vec::new(),
             model: Model::default(),
             history: History::default(),
-            doubtful_reads: BTreeMap::new(),
+            doubtful: BTreeMap::new(),
             actors: Vec::new(),
+            waiting: Vec::new(),
+            line: Line::new(),
             unsynced: BTreeMap::new(),
             wrecks: BTreeMap::new(),
             faulted: false,
@@ -95,10 +98,43 @@ impl World {
         let db = world
             .open()
             .map_err(|error| Wrong(format!("the first open: {error}")))?;
-        world.db = Some(db);
+        world.use_db(db);
         world.make_tables()?;
-        world.begin_life(all_spots().map(|spot| (spot, None)).collect());
+        let rows = world.fill()?;
+        world.begin_life(rows);
         Ok(world)
+    }
+
+    /// The rows that are there from the beginning: most of those of the table with many keys, some of
+    /// the others, no children.
+    fn fill(&mut self) -> Checked<BTreeMap<Spot, Row>> {
+        let wrong = |error: db::Error| Wrong(format!("the first rows: {error}"));
+        let mut rows = BTreeMap::new();
+        let mut txn = self.db().begin();
+        for spot in all_spots() {
+            let (table, key) = spot;
+            let there = match table {
+                WIDE => !self.chance.one_in(8),
+                CHILDREN => false,
+                _ => self.chance.one_in(2),
+            };
+            let cells = there.then(|| self.some_cells());
+            if let Some(cells) = &cells {
+                let handle = self.table(table)?;
+                txn.replace(&handle, &values_of(key, cells))
+                    .map_err(wrong)?;
+            }
+            rows.insert(spot, cells);
+        }
+        txn.commit().map_err(wrong)?;
+        self.ground.mark_synced()?;
+        Ok(rows)
+    }
+
+    /// From now on this database is simulated, and the simulator leads its commits.
+    fn use_db(&mut self, db: Database) {
+        db.drive_commits(Duration::ZERO);
+        self.db = Some(db);
     }
 
     fn make_tables(&mut self) -> Checked<()> {
@@ -106,11 +142,12 @@ impl World {
             let columns = vec![
                 Column::new("key", Type::Uint64).not_null(),
                 Column::new("text", Type::Utf8),
+                Column::new(NUMBER, Type::Int64),
             ];
             let schema = Schema::new(format!("t{table}"), columns, &["key"])
                 .map_err(|error| Wrong(error.to_string()))?;
             let splits: Vec<_> = (0..self.chance.below(3))
-                .map(|at| vec![db::Value::Uint64((at + 1) * (KEYS / 3))])
+                .map(|at| vec![db::Value::Uint64((at + 1) * (keys_of(table) / 3))])
                 .collect();
             let made = self.db().create_table(schema, &splits);
             self.tables
@@ -148,7 +185,7 @@ impl World {
             self.tables
                 .push(found.map_err(|error| Wrong(error.to_string()))?);
         }
-        self.db = Some(db);
+        self.use_db(db);
         Ok(())
     }
 
@@ -156,7 +193,7 @@ impl World {
     pub(crate) fn begin_life(&mut self, rows: BTreeMap<Spot, Row>) {
         self.model = Model::new(rows);
         self.history = History::default();
-        self.doubtful_reads.clear();
+        self.doubtful.clear();
         self.unsynced.clear();
         self.wrecks.clear();
         self.last_commit = 0;
@@ -206,10 +243,10 @@ impl World {
     }
 
     /// Checks rows found at a snapshot, and settles the doubts that they decide.
-    pub(crate) fn observe(&mut self, observed: &BTreeMap<Spot, Row>, at: u64) -> Checked<()> {
-        let explanations = self.model.explain(observed, at, &[]);
+    pub(crate) fn observe(&mut self, sight: Sight<'_>) -> Checked<()> {
+        let explanations = self.model.explain(sight, &[]);
         let Some(first) = explanations.first() else {
-            let differences = self.model.differences(observed, at);
+            let differences = self.model.differences(sight);
             return Err(Wrong(format!(
                 "a read found what it must not:{differences}"
             )));
@@ -227,10 +264,10 @@ impl World {
 
     /// Ends a doubt.
     pub(crate) fn settle(&mut self, by: Number, happened: bool) {
-        let reads = self.doubtful_reads.remove(&by);
-        let Some(commit) = self.model.settle(by, happened) else {
+        let record = self.doubtful.remove(&by);
+        if self.model.settle(by, happened).is_none() {
             return;
-        };
+        }
         self.log.say(format!(
             "  T{by} did {}happen",
             if happened { "" } else { "not " }
@@ -240,13 +277,8 @@ impl World {
         } else {
             "an open outcome that proved to be nothing"
         });
-        if let (true, Some((_, reads))) = (happened, reads) {
-            self.history.add(Record {
-                by,
-                at: commit.at,
-                wrote: true,
-                reads,
-            });
+        if let (true, Some(record)) = (happened, record) {
+            self.history.add(record);
         }
     }
 
@@ -293,11 +325,6 @@ impl World {
         }
         self.act()
     }
-}
-
-/// Every place there is.
-pub(crate) fn all_spots() -> impl Iterator<Item = Spot> {
-    (0..TABLES).flat_map(|table| (0..KEYS).map(move |key| (table, key)))
 }
 
 /// The number in a bound's path; 0 for the beginning of the table, which no key is below.
