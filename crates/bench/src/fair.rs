@@ -76,7 +76,7 @@ struct Done {
     conflicts: u32,
 }
 
-/// Runs every pair that is asked for, and answers whether nobody was starved.
+/// Runs every pair that is asked for, and answers whether no kind was starved.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::read(arguments)?;
     let pairs = WAYS.iter().enumerate().flat_map(|(at, one)| {

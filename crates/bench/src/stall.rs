@@ -37,7 +37,7 @@ const REST: Duration = Duration::from_millis(2);
 /// Rows that are sent to COPY at a time.
 const COPY_ROWS: u32 = 10_000;
 
-/// Runs the bench, and answers whether nobody was held up.
+/// Runs the bench, and answers whether no client waited for long.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::read(arguments)?;
     let rows = if options.quick { 100_000 } else { 1_500_000 };

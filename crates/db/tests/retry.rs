@@ -46,7 +46,7 @@ async fn conclude_in_vain(one: &mut Session, change: &str) {
     assert_eq!(lost.sqlstate(), "40001");
 }
 
-/// Whether a statement waits for somebody; it is given up then.
+/// Whether a statement waits for a lock; it is given up then.
 async fn waits(session: &mut Session, text: &str) -> bool {
     run(session, "SET lock_timeout = 1").await.unwrap();
     match run(session, text).await {

@@ -61,7 +61,7 @@ pub fn serve(data: &Path, addresses: &Addresses, engine: FjallOptions) -> Result
             .unwrap_or(HTTP_CONNECTIONS_MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
-        // Each client may block a thread at the same time, and somebody has to serve the others.
+        // Each client may block a thread at the same time, and the others have to be served.
         .max_blocking_threads(connections + SPARE_THREADS)
         .enable_all()
         .build()?;

@@ -10,12 +10,12 @@
 //!
 //! The layers below `server` are plain functions, and tasks of a runtime call them. A task that waits in
 //! such a function keeps its worker thread from all other tasks, and with as many workers as cores few of
-//! them stop everybody. So whoever is about to wait, or to compute for long, says so here, where it
+//! them stop all clients. So code that is about to wait, or to compute for long, says so here, where it
 //! happens and nowhere above: the runtime then gives the worker's other tasks to another thread. An engine
 //! that is slow on every read does the same around its reads, and no caller changes.
 //!
-//! Without a runtime, or on one with a single thread, the work is just done: nobody else could run
-//! meanwhile in the latter, and nobody else is there in the former. The simulator has none, and its
+//! Without a runtime, or on one with a single thread, the work is just done: no other task
+//! could run meanwhile in the latter, and there is none in the former. The simulator has none, and its
 //! histories stay one thread and one seed.
 
 use tokio::runtime::{Handle, RuntimeFlavor};

@@ -65,11 +65,6 @@ impl Server {
         Ok(())
     }
 
-    /// Whether the process has ended.
-    pub fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-
     /// The port of its NoSQL API and metrics.
     pub fn http_port(&self) -> u16 {
         self.http_port

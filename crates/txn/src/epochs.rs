@@ -12,7 +12,7 @@
 //!
 //! A table that is *retired* is not written to any more: dropped, emptied by putting another in its place,
 //! or an index that writers have stopped to maintain. That nothing in it changed proves nothing about what
-//! a transaction read there, so whoever read it cannot commit any more.
+//! a transaction read there, so its readers cannot commit any more.
 
 use hashbrown::HashMap;
 use parking_lot::RwLock;
@@ -37,7 +37,7 @@ impl Epochs {
     }
 
     /// For those who hold the commit lock. Tables that were dropped before the horizon are forgotten:
-    /// nobody is left who read them.
+    /// no reader of them is left.
     pub(crate) fn retire(&self, table: TableId, dropped: Option<Timestamp>, horizon: Timestamp) {
         let mut retired = self.retired.write();
         retired.retain(|_, dropped| dropped.is_none_or(|dropped| dropped >= horizon));

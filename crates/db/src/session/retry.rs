@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Readers take no locks, so a transaction that reads a row and changes it later can lose again and again
-//! to others that only ever hold the row for an instant. The conflict names the row, and the session that
-//! is told of it runs the transaction again: its next transaction locks that row before it reads
+//! to others that only ever hold the row for an instant. The conflict names the row, and the client that
+//! gets it runs the transaction again: its next transaction locks that row before it reads
 //! anything, in the line that every writer of the row stands in. A lock decides nothing
 //! ([`txn`]'s `claims`), so if the next transaction is another one, others wait a little and that is all.
 

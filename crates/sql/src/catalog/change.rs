@@ -22,7 +22,7 @@
 //! ```
 //!
 //! A constraint that rows do not meet is taken back by a third epoch, and after a crash before its record
-//! it never was: until then only rows that meet it were written, and nobody was told that it is there.
+//! it never was: until then only rows that meet it were written, and no client was told that it is there.
 //!
 //! Loading drops every table that has no record, that is "building", or that is owned and on nobody's
 //! list, and strikes indexes that are not ready from the lists. A query that is at work on a table when
@@ -246,7 +246,7 @@ impl<'c> Change<'c> {
         Ok(altered)
     }
 
-    /// Gives a table another schema. `validate` looks whether its rows meet it, when nobody writes rows any
+    /// Gives a table another schema. `validate` looks whether its rows meet it, when no writer writes rows any
     /// more that do not; if it fails nothing changes. `parents` are the tables that new foreign keys
     /// refer to.
     pub(crate) fn alter_validated(
@@ -321,7 +321,7 @@ impl<'c> Change<'c> {
         }
         let kept = |id: &TableId| schema.indexes().iter().any(|index| index.id == *id);
         let indexes = table.schema.indexes().iter().map(|index| index.id);
-        // Before the new schema is shown, by which nobody maintains them.
+        // Before the new schema is shown, by which no writer maintains them.
         self.store.retire_tables(indexes.filter(|id| !kept(id)));
         let altered = Table::new(table.id, schema, epoch, Some(table), since)?;
         Ok(Arc::new(altered))

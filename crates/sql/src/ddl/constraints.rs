@@ -316,7 +316,7 @@ pub(super) fn check_rows(ground: Ground<'_>, table: &Arc<Table>, schema: &Schema
     if checks.is_empty() && links.is_empty() {
         return Ok(());
     }
-    // Rows that are written from now on meet the constraints, or nobody can write at all.
+    // Rows that are written from now on meet the constraints, or no writer can commit at all.
     let mut transaction = ground.store.begin();
     let rows = transaction.scan(table.id(), &KeyRange::all(), Direction::Ascending)?;
     for (number, pair) in rows.enumerate() {
