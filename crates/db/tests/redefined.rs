@@ -20,7 +20,7 @@ const TABLES: [&str; 5] = [
 ];
 
 /// One reads the first table, another changes its definition, a third reads the second table and writes
-/// the first, and then the one who began writes the second: whoever of them commits last must be refused.
+/// the first, and then the one who began writes the second: the last of them to commit must be refused.
 async fn write_skew_beside(read: &str, definition: &[&str]) -> Result<(), db::Error> {
     let database = Arc::new(Database::memory().unwrap());
     let [mut one, mut definer, mut other] =

@@ -1,7 +1,7 @@
 //! Commits: the line they stand in, the groups they are written in, and what became of each.
 //!
 //! ```text
-//!   stand in line      T4  T7  T9                    futures that nobody leads
+//!   stand in line      T4  T7  T9                    futures without a leader
 //!   then one of these  the simulator drives          group  T4 T7 T9
 //!                      T12 commits and leads         group  T4 T7 T9 T12
 //!                      the process dies              none of them ever happened
@@ -197,7 +197,7 @@ impl World {
         Ok(group)
     }
 
-    /// The process has died: nothing can be written any more, and nobody hears of those in line. They
+    /// The process has died: nothing can be written any more, and no client hears of those in line. They
     /// are led all the same, so that the dead database lets go of itself.
     pub(crate) fn abandon_line(&mut self) {
         if self.line.is_empty() {
@@ -338,7 +338,7 @@ impl World {
             self.log.say(format!("  meanwhile: {blow:?}"));
             match blow {
                 Blow::Died(step) => {
-                    // What it left is settled when somebody comes across it.
+                    // What it left is settled by the next reader of its rows.
                     self.faulted = true;
                     self.coverage.add(match step {
                         db::Step::Prepared => "a coordinator that died having prepared",

@@ -107,7 +107,7 @@ impl Tanks {
         unsynced - keep
     }
 
-    /// The process dies, and what it wrote stays: nobody writes through the engines it had open.
+    /// The process dies, and what it wrote stays: no write goes through the engines it had open.
     fn kill(&self) {
         for medium in self.inner.lock().media.values() {
             medium.crash(medium.unsynced_batches());

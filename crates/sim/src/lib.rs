@@ -26,7 +26,7 @@
 //!   all commits that were acknowledged.
 //! - **Commits.** What a transaction read was still true at its timestamp, what it counted on was
 //!   there, timestamps rise wherever the clock goes, and the graph of dependencies of each life has no
-//!   cycle (`history.rs`). All that stand in line are written when somebody leads them.
+//!   cycle (`history.rs`). All that stand in line are written when a leader comes.
 //! - **Foreign keys.** No snapshot shows a child without its parent (`foreign.rs`).
 //! - **Row locks.** One has a row at a time, who gets it is woken, nobody waits for ever, and a
 //!   snapshot that moved forward sees all that was read before as it was (`row_locks.rs`).
