@@ -6,7 +6,7 @@
 //!                        a snapshot for each get
 //!   scan_rows            all rows as values                     all pairs as bytes
 //!   bulk_upsert          transactions of 1,000 new rows,        batches of 1,000 pairs,
-//!                        handed to the system, not synced       handed to the system, not synced
+//!                        handed to the system, not synced       the same; …_read: a get before each
 //!   bulk_overwrite       the same with rows that are there      the same; …_read: a get before each
 //!   bulk_load            all rows at once into a new table      the same pairs, sorted before
 //!   durable_commit_16    16 threads, one row a commit, synced   16 threads, one pair a batch, synced
@@ -152,6 +152,9 @@ fn judge_hot(report: &mut Report, dir: &Path, scale: &Scale) -> Result<()> {
         durable_rounds,
         ..
     } = *scale;
+    let beside = dir.join("beside");
+    let read = hot::load(&beside, "bulk_upsert_read", (rows, LOAD_ROUNDS), true)?;
+    report.ratio("bulk_upsert_read", &read, None);
     let (hot, loaded) = hot::Hot::load(dir, rows, LOAD_ROUNDS)?;
     report.ratio("bulk_upsert", &loaded, Some(BULK_UPSERT_FLOOR));
     let duel = hot.point_get(rounds, requests)?;

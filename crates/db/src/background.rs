@@ -1,4 +1,7 @@
 //! The only place where the database starts threads, and joins them.
+//!
+//! A thread runs [jobs](crate::jobs) until it is to stop, and no job ends it: one that fails or panics is
+//! run again after a rest.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -11,10 +14,12 @@ use txn::Store;
 use crate::advice::{Advices, Gauges};
 use crate::balance::balance;
 use crate::errands::Errands;
+use crate::jobs::Jobs;
 use crate::policy::Policies;
 use crate::record::{Ground, Recorder};
+use crate::{Error, Kind, Result};
 
-/// How long housekeeping rests between rounds.
+/// How long housekeeping rests between rounds, and every thread after a job that panicked.
 const REST: Duration = Duration::from_millis(200);
 
 /// How long balancing rests between two looks at the heat: it is kept by the second.
@@ -81,47 +86,30 @@ pub(crate) struct Work {
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) advices: Arc<Advices>,
     pub(crate) errands: Arc<Errands>,
+    pub(crate) jobs: Arc<Jobs>,
 }
+
+/// What a thread runs until it is to stop.
+type Run = fn(&Work, &Stop);
 
 impl Background {
     pub(crate) fn start(work: &Work) -> Self {
-        let Work {
-            store, executor, ..
-        } = work;
         let stop = Arc::new(Stop::default());
-        let (kept, seen) = (Arc::clone(store), Arc::clone(&stop));
-        let swept = Arc::clone(executor);
-        let housekeeping = thread("housekeeping", move || {
-            while !seen.rest(REST) {
-                housekeep(&kept, &seen);
-                // What fails is tried again in the next round.
-                let _ = swept.expire(EXPIRE_ROWS_MAX);
-                let _ = kept.warm_up();
-                let _ = swept.move_rows(MOVE_ROWS_MAX);
-            }
-        });
-        let (driven, seen) = (Arc::clone(store), Arc::clone(&stop));
-        let committer = thread("committer", move || {
-            while !seen.asked() {
-                driven.drive_commits(STAND_BY);
-            }
-            driven.stop_driving_commits();
-        });
-        let (recorded, seen) = (work.clone(), Arc::clone(&stop));
-        let recording = thread("recording", move || record(&recorded, &seen));
-        let (errands, seen) = (Arc::clone(&work.errands), Arc::clone(&stop));
-        let advising = thread("advising", move || {
-            while !seen.asked() {
-                errands.run_one(STAND_BY);
-            }
-        });
-        let errands = Arc::clone(&work.errands);
-        let (work, seen) = (work.clone(), Arc::clone(&stop));
-        let balancing = thread("balancing", move || keep_even(&work, &seen));
+        let threads: [(&str, Run); 5] = [
+            ("housekeeping", housekeep),
+            ("committer", commit),
+            ("balancing", keep_even),
+            ("recording", record),
+            ("advising", advise),
+        ];
+        let start = |(name, run): (&str, Run)| {
+            let (work, stop) = (work.clone(), Arc::clone(&stop));
+            thread(name, move || run(&work, &stop))
+        };
         Self {
+            threads: threads.map(start).into(),
             stop,
-            errands,
-            threads: vec![housekeeping, committer, balancing, recording, advising],
+            errands: Arc::clone(&work.errands),
         }
     }
 }
@@ -145,63 +133,132 @@ impl Drop for Background {
     }
 }
 
-/// Looks at the heat every second, and decides as often as the policy says.
-fn keep_even(work: &Work, stop: &Stop) {
-    let mut decided_us = work.store.now_us();
-    while !stop.rest(LOOK) {
-        work.store.observe();
-        let policy = work.policy.get();
-        let now_us = work.store.now_us();
-        let interval_us = policy.check_interval_s.saturating_mul(1_000_000);
-        // A little early is better than a whole look late.
-        let due = now_us.abs_diff(decided_us) + 500_000 >= interval_us;
-        if due {
-            decided_us = now_us;
-            // What fails is tried again in the next round.
-            let _ = balance(&work.store, &work.catalog, &policy);
+/// Leads the commits of those who cannot lead themselves.
+fn commit(work: &Work, stop: &Stop) {
+    let Work { store, jobs, .. } = work;
+    let drive = || -> Result<()> {
+        store.drive_commits(STAND_BY);
+        Ok(())
+    };
+    while !stop.asked() {
+        if jobs.commit.run(drive).is_none() {
+            stop.rest(REST);
         }
     }
+    let stop_driving = || -> Result<()> {
+        store.stop_driving_commits();
+        Ok(())
+    };
+    // A group is lost with each panic, and no other comes in line, so that it ends.
+    while jobs.commit.run(stop_driving).is_none() {}
+}
+
+/// Runs what sessions send to the background.
+fn advise(work: &Work, stop: &Stop) {
+    let run_one = || -> Result<()> {
+        work.errands.run_one(STAND_BY);
+        Ok(())
+    };
+    while !stop.asked() {
+        if work.jobs.advise.run(run_one).is_none() {
+            stop.rest(REST);
+        }
+    }
+}
+
+/// Looks at the heat every second, and decides as often as the policy says.
+fn keep_even(work: &Work, stop: &Stop) {
+    let mut decided_us = None;
+    while !stop.rest(LOOK) {
+        work.jobs.balance.run(|| look(work, &mut decided_us));
+    }
+}
+
+/// One look at the heat, and a decision if it is time for one.
+fn look(work: &Work, decided_us: &mut Option<u64>) -> Result<()> {
+    work.store.observe();
+    let policy = work.policy.get();
+    let now_us = work.store.now_us();
+    let interval_us = policy.check_interval_s.saturating_mul(1_000_000);
+    let last_us = *decided_us.get_or_insert(now_us);
+    // A little early is better than a whole look late.
+    if now_us.abs_diff(last_us) + 500_000 >= interval_us {
+        *decided_us = Some(now_us);
+        balance(&work.store, &work.catalog, &policy)?;
+    }
+    Ok(())
 }
 
 /// Writes down every second what was recorded, and looks at what became of advice; both once more at the
 /// end.
 fn record(work: &Work, stop: &Stop) {
+    let ground = Ground {
+        store: &work.store,
+        catalog: &work.catalog,
+        policy: &work.policy,
+    };
+    let gauges = Gauges {
+        ground,
+        recorder: &work.recorder,
+        statements: work.executor.statements(),
+    };
     let mut stopped = false;
     while !stopped {
         stopped = stop.rest(LOOK);
-        let ground = Ground {
-            store: &work.store,
-            catalog: &work.catalog,
-            policy: &work.policy,
-        };
-        work.recorder.round(ground);
-        let gauges = Gauges {
-            ground,
-            recorder: &work.recorder,
-            statements: work.executor.statements(),
-        };
-        work.advices.look(gauges, stopped);
+        work.jobs.record.run(|| -> Result<()> {
+            work.recorder.round(ground);
+            Ok(())
+        });
+        work.jobs.measure_advice.run(|| -> Result<()> {
+            work.advices.look(gauges, stopped);
+            Ok(())
+        });
     }
 }
 
-/// Collects, counts what is estimated, and reopens engines that failed. What fails is tried again in
-/// the next round; whoever asks for the data is told why it fails.
-fn housekeep(store: &Store, stop: &Stop) {
-    for engine in store.engines_down() {
-        let _ = store.reopen(engine);
-    }
-    for _ in 0..ROUNDS_MAX {
-        match store.collect() {
-            Ok(collected) if collected.more && !stop.asked() => {}
-            _ => break,
+/// Collects, counts what is estimated, deletes rows whose time is over, and reopens engines that failed.
+/// What fails is tried again in the next round; a statement that needs the data fails with the cause.
+fn housekeep(work: &Work, stop: &Stop) {
+    let Work {
+        store,
+        executor,
+        jobs,
+        ..
+    } = work;
+    while !stop.rest(REST) {
+        for engine in store.engines_down() {
+            jobs.reopen.run(|| store.reopen(engine));
         }
+        for _ in 0..ROUNDS_MAX {
+            match jobs.collect.run(|| store.collect()) {
+                Some(collected) if collected.more && !stop.asked() => {}
+                _ => break,
+            }
+        }
+        jobs.count.run(|| count(store, stop));
+        jobs.expire.run(|| executor.expire(EXPIRE_ROWS_MAX));
+        jobs.warm_up.run(|| store.warm_up());
+        jobs.move_rows.run(|| executor.move_rows(MOVE_ROWS_MAX));
     }
+}
+
+/// Counts the partitions whose numbers are estimates. One that fails does not keep the others from being
+/// counted.
+fn count(store: &Store, stop: &Stop) -> Result<()> {
+    let mut counted = Ok(());
     for table in store.tables() {
         let Ok(map) = store.map(table) else { continue };
         for one in map.partitions() {
-            if !one.counters.counts().exact() && !stop.asked() {
-                let _ = store.measure(table, one.descriptor.id);
+            if one.counters.counts().exact() || stop.asked() {
+                continue;
+            }
+            match store.measure(table, one.descriptor.id).map_err(Error::from) {
+                // Split, merged or dropped meanwhile.
+                Err(error) if error.kind() == Kind::NotFound => {}
+                Err(error) => counted = Err(error),
+                Ok(_) => {}
             }
         }
     }
+    counted
 }

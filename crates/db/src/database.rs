@@ -12,6 +12,7 @@ use txn::{Committed, Fatality, Pile, Store};
 use crate::advice::Advices;
 use crate::background::{Background, Work};
 use crate::errands::Errands;
+use crate::jobs::Jobs;
 use crate::latency::Latencies;
 use crate::policy::Policies;
 use crate::record::{Ground, Recorder};
@@ -86,6 +87,8 @@ pub struct Database {
     pub(crate) advices: Arc<Advices>,
     /// Work for the background, if there is one.
     pub(crate) errands: Option<Arc<Errands>>,
+    /// What the background does.
+    pub(crate) jobs: Arc<Jobs>,
     /// Where keys are tried out.
     pub(crate) scratch: Option<PathBuf>,
     /// Joined when the database is dropped.
@@ -161,7 +164,6 @@ impl Database {
         let policy = Arc::new(Policies::load(&store)?);
         let recorder = Arc::new(Recorder::new(trace, &policy.get()));
         let advices = Arc::new(Advices::load(&store)?);
-        let errands = Arc::new(Errands::default());
         executor.tell_by(Arc::new(Told {
             store: Arc::clone(&store),
             catalog: Arc::clone(&catalog),
@@ -173,25 +175,26 @@ impl Database {
         let work = Work {
             recorder: Arc::clone(&recorder),
             advices: Arc::clone(&advices),
-            errands: Arc::clone(&errands),
+            errands: Arc::default(),
+            jobs: Arc::new(Jobs::new()),
             store: Arc::clone(&store),
             catalog: Arc::clone(&catalog),
             executor: Arc::clone(&executor),
             policy: Arc::clone(&policy),
         };
         let background = background.then(|| Background::start(&work));
-        let latencies = Latencies::new(&store);
         Ok(Self {
+            latencies: Latencies::new(&store),
             store,
             catalog,
             executor,
             policy,
-            latencies,
             shapes: Shapes::default(),
             recorder,
             advices,
+            jobs: work.jobs,
             scratch,
-            errands: background.is_some().then_some(errands),
+            errands: background.is_some().then_some(work.errands),
             _background: background,
         })
     }

@@ -6,6 +6,8 @@
 //!      │                               ▲
 //!      └── goes away ── given up ──────┘   the errand looks now and then
 //! ```
+//!
+//! Whoever waits for an errand that panics, or that is given up unrun, is told so.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -15,6 +17,8 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+use crate::{Error, Kind, Result};
 
 /// Work that is handed to the background.
 #[derive(Default)]
@@ -51,10 +55,34 @@ impl std::fmt::Debug for Errands {
     }
 }
 
+/// The errand ended without bringing anything.
+#[derive(Debug, thiserror::Error)]
+#[error("the work in the background was broken off: see what the server printed, and try again")]
+struct BrokenOff;
+
 /// What an errand brings back, and who waits for it.
 struct Slot<T> {
-    brought: Option<T>,
+    brought: Option<Result<T>>,
     waiting: Option<Waker>,
+}
+
+/// Where an errand puts what it brings. Dropped before that, it says that the errand was broken off.
+struct Bringer<T>(Arc<Mutex<Slot<T>>>);
+
+impl<T> Bringer<T> {
+    fn bring(&self, brought: Result<T>) {
+        let mut slot = self.0.lock();
+        slot.brought.get_or_insert(brought);
+        if let Some(waiting) = slot.waiting.take() {
+            waiting.wake();
+        }
+    }
+}
+
+impl<T> Drop for Bringer<T> {
+    fn drop(&mut self) {
+        self.bring(Err(Error::new(Kind::Internal, BrokenOff)));
+    }
 }
 
 /// Gives an errand up when whoever waits for it goes away.
@@ -98,21 +126,17 @@ impl Errands {
     pub(crate) async fn send<T: Send + 'static>(
         &self,
         work: impl FnOnce(GivenUp) -> T + Send + 'static,
-    ) -> T {
+    ) -> Result<T> {
         let slot = Arc::new(Mutex::new(Slot {
             brought: None,
             waiting: None,
         }));
-        let filled = Arc::clone(&slot);
+        let bringer = Bringer(Arc::clone(&slot));
         let given_up = GivenUp::default();
         let told = given_up.clone();
         let errand = move || {
             let brought = work(told);
-            let mut slot = filled.lock();
-            slot.brought = Some(brought);
-            if let Some(waiting) = slot.waiting.take() {
-                waiting.wake();
-            }
+            bringer.bring(Ok(brought));
         };
         let waits = Waits(given_up.clone());
         self.waiting

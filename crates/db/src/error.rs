@@ -245,6 +245,7 @@ fn txn_kind(error: &txn::Error) -> Kind {
         txn::Error::Damaged { .. } | txn::Error::DamagedRecord { .. } => Kind::Corrupt,
         txn::Error::Partitions(error) => partitions_kind(error),
         txn::Error::Storage(error) => storage_kind(error),
+        txn::Error::NotWritten { cause } => storage_kind(cause),
         _ => Kind::Internal,
     }
 }
@@ -274,8 +275,10 @@ fn storage_kind(error: &storage::Error) -> Kind {
         storage::Error::Poisoned { .. }
         | storage::Error::Locked { .. }
         | storage::Error::DiskFull { .. }
+        | storage::Error::Unknown { .. }
         | storage::Error::Io { .. } => Kind::Unavailable,
         storage::Error::Damaged { .. } => Kind::Corrupt,
+        storage::Error::Interrupted { .. } => Kind::Conflict,
         // The space of a table that was dropped while somebody read it.
         storage::Error::NoSuchSpace(_) => Kind::NotFound,
         _ => Kind::Internal,

@@ -52,6 +52,7 @@ mod database;
 mod errands;
 mod error;
 mod findings;
+mod jobs;
 mod latency;
 mod metrics;
 mod place;
@@ -71,6 +72,7 @@ pub use asks::{CursorAsk, CursorMotion, cursor_ask};
 pub use balance::Balanced;
 pub use database::{Database, Options};
 pub use error::{Error, Kind, Result};
+pub use jobs::{Health, JobStatus};
 pub use keys::{Decimal, Declared, Type, Value};
 pub use latency::{LATENCY_BOUNDS_US, Latency};
 pub use metrics::{Metrics, SHARES_SECONDS, TableMetrics};
@@ -87,7 +89,7 @@ pub use sql::{
     Column, Origin, Picked, PickedText, Prepared, Progress, ResultColumn, RowSink, Schema, Table,
     list_elements,
 };
-pub use storage::{EngineCounters, FjallOptions};
+pub use storage::{EngineCounters, EngineId, FjallOptions};
 pub use syntax::Statement;
 pub use transaction::Transaction;
 pub use txn::{

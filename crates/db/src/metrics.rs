@@ -6,6 +6,7 @@ use partitions::HeatTotals;
 use storage::EngineCounters;
 use txn::{PartitionId, Share, TableId};
 
+use crate::jobs::JobStatus;
 use crate::latency::Latency;
 use crate::{Database, Result};
 
@@ -26,6 +27,8 @@ pub struct Metrics {
     pub engines_down: usize,
     /// What the engines did on their own since they were opened.
     pub engines: EngineCounters,
+    /// What the background jobs did since the database was opened.
+    pub jobs: Vec<JobStatus>,
 }
 
 /// The numbers of one table or index.
@@ -68,6 +71,7 @@ impl Database {
             statements: self.latencies.all(),
             engines_down: self.store.engines_down().len(),
             engines: self.store.engine_counters(),
+            jobs: self.jobs.all(),
         })
     }
 

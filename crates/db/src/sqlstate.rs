@@ -226,8 +226,20 @@ fn of_constraint(error: &ConstraintError) -> Option<&'static str> {
     })
 }
 
+fn of_storage(error: &storage::Error) -> Option<&'static str> {
+    match error {
+        storage::Error::DiskFull { .. } => Some("53100"),
+        storage::Error::Io { .. } => Some("58030"),
+        _ => None,
+    }
+}
+
 fn of_txn(error: &txn::Error) -> Option<&'static str> {
     match error {
+        txn::Error::Storage(error) | txn::Error::Partitions(partitions::Error::Storage(error)) => {
+            of_storage(error)
+        }
+        txn::Error::NotWritten { cause } => of_storage(cause),
         txn::Error::Held { .. } | txn::Error::LockHeld { .. } => Some("55P03"),
         txn::Error::Deadlock { .. } => Some("40P01"),
         txn::Error::TooManyLocks { .. } => Some("53200"),

@@ -137,6 +137,11 @@ impl Transaction {
         Ok(self.inner.rollback_to(savepoint)?)
     }
 
+    /// Gives up a savepoint and those after it: the writes since then go back with the one before it only.
+    pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
+        Ok(self.inner.release(savepoint)?)
+    }
+
     /// Commits durably: when this returns, a crash cannot take it back. An error of the kind
     /// `Conflict` means that another transaction changed what this one read, or that a table was
     /// altered; ask for the tables again and run it again.

@@ -6,11 +6,15 @@
 #[path = "opened/database.rs"]
 mod database;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use db::{Database, Direction, Error, Range, Session, Value};
-use storage::{Engine, Fault, FaultyEngine, MemoryEngine, MemoryMedium, SpaceId};
+use db::{Database, Direction, Error, Options, Range, Session, Value};
+use storage::{
+    Engine, EngineId, Fault, FaultyEngine, KeyRange, MemoryEngine, MemoryMedium, Placement,
+    SeparatePlacement, SpaceId,
+};
 
 use database::{ask, opened, run};
 
@@ -360,5 +364,76 @@ async fn a_crash_at_any_write_leaves_all_of_a_statement_or_nothing() {
             outcomes[0] > 0 && outcomes[1] > 2,
             "{statement}: {outcomes:?}"
         );
+    }
+}
+
+/// An engine for each partition, of which the n-th to be opened from now cannot be.
+#[derive(Debug)]
+struct Refusing {
+    inner: SeparatePlacement,
+    nth: AtomicU64,
+}
+
+impl Placement for Refusing {
+    fn open(&self, id: EngineId) -> storage::Result<Arc<dyn Engine>> {
+        match self.nth.fetch_sub(1, Ordering::SeqCst) {
+            1 => Err(storage::Error::Poisoned {
+                cause: "as asked".to_owned(),
+            }),
+            _ => self.inner.open(id),
+        }
+    }
+
+    fn assign(&self, fresh: u64) -> EngineId {
+        self.inner.assign(fresh)
+    }
+
+    fn copy(
+        &self,
+        from: EngineId,
+        to: EngineId,
+        parts: &[(SpaceId, KeyRange)],
+    ) -> storage::Result<()> {
+        self.inner.copy(from, to, parts)
+    }
+
+    fn discard(&self, id: EngineId) -> storage::Result<()> {
+        self.inner.discard(id)
+    }
+}
+
+#[test]
+fn a_table_that_could_not_be_made_is_not_there_after_a_reopening() {
+    let make = "CREATE TABLE t (a Int32, PRIMARY KEY (a))";
+    for nth in 1.. {
+        let media: Arc<Mutex<BTreeMap<EngineId, MemoryMedium>>> = Arc::default();
+        let placement = || {
+            let media = Arc::clone(&media);
+            let open = move |id| -> storage::Result<Arc<dyn Engine>> {
+                let mut media = media.lock().unwrap();
+                Ok(Arc::new(MemoryEngine::open(media.entry(id).or_default())))
+            };
+            Arc::new(Refusing {
+                inner: SeparatePlacement::new(open, |_| Ok(())),
+                nth: AtomicU64::new(0),
+            })
+        };
+        let open = |placement: &Arc<Refusing>| {
+            let mut options = Options::new(Arc::clone(placement) as _);
+            options.background = false;
+            Arc::new(Database::open_with(options).unwrap())
+        };
+        let refusing = placement();
+        let db = open(&refusing);
+        refusing.nth.store(nth, Ordering::SeqCst);
+        let made = runtime().block_on(ask(&db, make));
+        drop(db);
+        if made.is_ok() {
+            assert!(nth > 2, "no engine was refused");
+            return;
+        }
+        let db = open(&placement());
+        assert!(db.tables().is_empty(), "{nth}");
+        runtime().block_on(ask(&db, make)).unwrap();
     }
 }

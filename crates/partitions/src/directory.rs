@@ -159,9 +159,19 @@ impl Directory {
 
     /// A number that no table, partition or engine has had or will get, durably taken.
     pub fn fresh_id(&self) -> Result<u64> {
+        self.take_id(Batch::new())
+    }
+
+    /// The same on a full disk too, for what leads to more room: a table that takes the place of another.
+    pub fn fresh_id_from_reserve(&self) -> Result<u64> {
+        let mut batch = Batch::new();
+        batch.free_space();
+        self.take_id(batch)
+    }
+
+    fn take_id(&self, mut batch: Batch) -> Result<u64> {
         let mut ids = self.ids.lock();
         let id = ids.take();
-        let mut batch = Batch::new();
         disk::put_next_id(&mut batch, ids.next);
         self.meta.write(batch, Durability::Synced)?;
         Ok(id)

@@ -17,7 +17,7 @@ use axum::handler::HandlerWithoutStateExt;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::serve::Listener as _;
-use db::Database;
+use db::{Database, Health};
 use tokio::net::TcpListener;
 
 pub use places::Limits;
@@ -96,13 +96,48 @@ fn metrics(database: &Database) -> Response {
     }
 }
 
-/// Whether requests can be served: a database with an engine that failed says so.
+/// Whether the database can do its work; if not, a line for each reason.
 fn health(database: &Database) -> Response {
-    match database.engines_down().len() {
-        0 => (StatusCode::OK, "ok\n").into_response(),
-        down => {
-            let reason = format!("{down} engines failed and are not open again yet\n");
-            (StatusCode::SERVICE_UNAVAILABLE, reason).into_response()
-        }
+    match ailments(&database.health()) {
+        none if none.is_empty() => (StatusCode::OK, "ok\n").into_response(),
+        ailments => (StatusCode::SERVICE_UNAVAILABLE, ailments).into_response(),
+    }
+}
+
+fn ailments(health: &Health) -> String {
+    let engines = health.engines_down.iter();
+    let engines = engines.map(|engine| format!("{engine} failed and is not open again yet\n"));
+    let jobs = health.jobs_failing.iter().map(|job| {
+        let error = job.last_error.as_deref().unwrap_or_default();
+        let error = error.replace('\n', " ");
+        format!("background job {} goes on failing: {error}\n", job.name)
+    });
+    engines.chain(jobs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use db::{EngineId, JobStatus};
+
+    use super::*;
+
+    #[test]
+    fn health_names_engines_and_jobs_with_their_last_errors() {
+        assert_eq!(ailments(&Health::default()), "");
+        let health = Health {
+            engines_down: vec![EngineId(3)],
+            jobs_failing: vec![JobStatus {
+                name: "ttl_expiry",
+                runs: 5,
+                failures: 4,
+                last_error: Some("panicked: one\ntwo".to_owned()),
+                failing: true,
+            }],
+        };
+        assert_eq!(
+            ailments(&health),
+            "engine 3 failed and is not open again yet\n\
+             background job ttl_expiry goes on failing: panicked: one two\n"
+        );
     }
 }

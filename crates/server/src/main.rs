@@ -50,10 +50,8 @@ enum Command {
         /// Connections of HTTP that may be open at a time [default: 1000]
         #[arg(long, value_name = "N")]
         http_connections_max: Option<usize>,
-        /// Memory that a new table fills with writes before they are flushed. For tests that need many
-        /// flushes in a short time; tables that exist keep what they were made with [default: 32768]
-        #[arg(long, value_name = "KIB", hide = true)]
-        memtable_kib: Option<u64>,
+        #[command(flatten)]
+        engine: EngineArgs,
     },
     /// Run SQL on a data directory that no server has open, or on a server
     ///
@@ -90,6 +88,40 @@ enum Command {
     Advise(advise::Args),
 }
 
+/// What the engine on disk may use.
+#[derive(Debug, clap::Args)]
+struct EngineArgs {
+    /// Memory that all tables and indexes together may fill with writes before some are flushed, in MiB
+    /// [default: 256]
+    #[arg(long, value_name = "MIB")]
+    memtables_mib: Option<u64>,
+    /// Write no zeros ahead of the journal's end, where they save a file system no work
+    #[arg(long)]
+    no_journal_zeros: bool,
+    /// Memory that one table or index fills with writes before they are flushed. For tests that need many
+    /// flushes in a short time [default: 28672]
+    #[arg(long, value_name = "KIB", hide = true)]
+    memtable_kib: Option<u64>,
+}
+
+impl EngineArgs {
+    fn options(&self) -> FjallOptions {
+        let default = FjallOptions::default();
+        FjallOptions {
+            memtable_bytes_max: self.memtable_kib.map_or(default.memtable_bytes_max, |kib| {
+                kib.saturating_mul(1 << 10)
+            }),
+            memtables_bytes_max: self
+                .memtables_mib
+                .map_or(default.memtables_bytes_max, |mib| {
+                    mib.max(1).saturating_mul(1 << 20)
+                }),
+            journal_zeros: !self.no_journal_zeros,
+            ..default
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Some(Command::Lint(args)) => return lint::run(&args),
@@ -102,7 +134,7 @@ fn main() -> ExitCode {
             http,
             connections_max,
             http_connections_max,
-            memtable_kib,
+            engine,
         }) => {
             let addresses = Addresses {
                 pg,
@@ -110,11 +142,7 @@ fn main() -> ExitCode {
                 connections_max,
                 http_connections_max,
             };
-            let mut engine = FjallOptions::default();
-            if let Some(kib) = memtable_kib {
-                engine.memtable_bytes_max = kib.saturating_mul(1 << 10);
-            }
-            serve::serve(&data, &addresses, engine)
+            serve::serve(&data, &addresses, engine.options())
         }
         Some(Command::Sql {
             data,

@@ -6,6 +6,9 @@
 //!   kill      ████████████████████░░░░░░░░░░░░░            the operating system has it all
 //!   power     ████████████████████░░░░░▒▒▒                 cut anywhere, rubbish after the cut
 //! ```
+//!
+//! The engine's note of what it synced is as old then as what is taken for synced: a commit that was
+//! written and synced, and broke off behind that, may be cut off too.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -33,6 +36,8 @@ pub(crate) struct Disk {
     root: TempDir,
     life: u64,
     synced_bytes: u64,
+    /// What the engine's note said when the journal was synced last.
+    note: Option<Vec<u8>>,
 }
 
 impl Disk {
@@ -41,6 +46,7 @@ impl Disk {
             root: tempfile::tempdir().map_err(wrong)?,
             life: 0,
             synced_bytes: 0,
+            note: None,
         })
     }
 
@@ -63,8 +69,13 @@ impl Disk {
         move || Ok(Arc::new(FjallEngine::open(&path, options.clone())?))
     }
 
+    fn note(&self) -> PathBuf {
+        self.path().join("engine").join("SYNCED")
+    }
+
     pub(crate) fn mark_synced(&mut self) -> Checked<()> {
         self.synced_bytes = self.journal_bytes()?;
+        self.note = fs::read(self.note()).ok();
         Ok(())
     }
 
@@ -109,6 +120,9 @@ impl Disk {
             .open(self.journal())
             .map_err(wrong)?;
         file.set_len(cut).map_err(wrong)?;
+        if let Some(note) = &self.note {
+            fs::write(self.note(), note).map_err(wrong)?;
+        }
         if unsynced > 0 && chance.one_in(2) {
             file.seek(SeekFrom::End(0)).map_err(wrong)?;
             let count = chance.below(RUBBISH_BYTES_MAX);

@@ -132,6 +132,7 @@ pub enum Operation {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     operations: Vec<Operation>,
+    frees_space: bool,
 }
 
 impl Batch {
@@ -144,7 +145,19 @@ impl Batch {
     pub fn with_capacity(operations: usize) -> Self {
         Self {
             operations: Vec::with_capacity(operations),
+            frees_space: false,
         }
+    }
+
+    /// Lets the batch use the last room on a full medium, because it leads to more: what is deleted or
+    /// dropped.
+    pub fn free_space(&mut self) {
+        self.frees_space = true;
+    }
+
+    /// Whether it may use the last room.
+    pub fn frees_space(&self) -> bool {
+        self.frees_space
     }
 
     /// Sets `key` to `value`.
@@ -198,8 +211,11 @@ pub struct EngineCounters {
 ///
 /// **The contract on failure.** A write that returns an error either changed nothing and the engine
 /// goes on, or the engine is *poisoned*: every later write fails with [`crate::Error::Poisoned`]
-/// until it is opened again, and the failed batch may or may not be there then. A failed sync always
-/// poisons, because the operating system may have thrown the dirty pages away.
+/// until it is opened again, and the failed batch may or may not be there then. An engine that
+/// [comes back](Engine::comes_back) opens itself again, and the failed batch is not there then; of rows that
+/// were to be ingested that may be [unknown](crate::Error::Unknown). After
+/// a failed sync the operating system may have thrown dirty pages away: an engine is poisoned by it,
+/// or writes again what it cannot be sure of.
 pub trait Engine: Send + Sync + fmt::Debug {
     /// The newest value of a key.
     fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>>;
@@ -246,6 +262,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Bytes on the medium, for reports; nothing decides by it.
     fn disk_bytes(&self) -> Result<u64>;
+
+    /// Whether the engine opens itself again after a failure. Another one on the same medium cannot be
+    /// opened beside it.
+    fn comes_back(&self) -> bool {
+        false
+    }
 
     /// How often it flushed and compacted, for reports; nothing decides by it. An engine that does
     /// neither says so with zeros.

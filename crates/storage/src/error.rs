@@ -1,8 +1,12 @@
 //! What can go wrong below the transactions.
 
+use std::io;
 use std::path::PathBuf;
 
 use crate::SpaceId;
+
+/// The action of taking a file's lock.
+pub(crate) const LOCK: &str = "lock";
 
 /// The result of a storage call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -14,7 +18,7 @@ pub enum Error {
     /// An earlier write or sync failed, so nobody knows what the medium holds.
     #[error(
         "the engine refuses writes since an earlier one failed ({cause}): \
-         reopen the database; what was acknowledged is kept"
+         it tries to come back by itself; what was acknowledged is kept"
     )]
     Poisoned {
         /// The failure that poisoned it.
@@ -70,10 +74,27 @@ pub enum Error {
         path: PathBuf,
     },
     /// The medium is full.
-    #[error("no space left on the device that holds {path}: free some and reopen the database")]
+    #[error(
+        "no space left on the device that holds {path}: nothing was written; drop or delete \
+         something, or make room, and writes go on"
+    )]
     DiskFull {
         /// The directory.
         path: PathBuf,
+    },
+    /// The engine was opened again after a failure, and what was begun before cannot go on.
+    #[error("the engine at {path} was opened again after a failure meanwhile: try again")]
+    Interrupted {
+        /// The engine's directory.
+        path: PathBuf,
+    },
+    /// The last step of an ingestion failed: the rows are all there or none is.
+    #[error("whether the rows are in {path} is not known ({cause}): look for one of them")]
+    Unknown {
+        /// The engine's directory.
+        path: PathBuf,
+        /// The failure.
+        cause: String,
     },
     /// Bytes on the medium are not what was written there.
     #[error("{path} is damaged ({detail}): restore it from a backup; nothing was overwritten")]
@@ -84,13 +105,58 @@ pub enum Error {
         detail: String,
     },
     /// The operating system failed us in another way.
-    #[error("{action} {path}: {source}")]
+    #[error("{action} {path}: {source}{}", advice(.action, .source))]
     Io {
         /// What was being done, as a verb.
         action: &'static str,
         /// To which file or directory.
         path: PathBuf,
         /// The system's own words.
-        source: std::io::Error,
+        source: io::Error,
     },
+}
+
+/// What to do about a failure of the system, where that is plain.
+fn advice(action: &str, source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; run evenkeel as the user that owns the data directory, or give that user access"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "; mount the file system for writing, or choose another directory"
+        }
+        io::ErrorKind::NotADirectory => "; a file is in the way, choose another directory",
+        _ if action == LOCK => {
+            "; a data directory needs a file system with locks, choose another directory"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_of_the_system_says_what_to_do() {
+        let error = |action, code| Error::Io {
+            action,
+            path: "/data/EVENKEEL".into(),
+            source: io::Error::from_raw_os_error(code),
+        };
+        let (denied, unsupported, failed) = (13, 95, 5);
+        for (action, code, advice) in [
+            ("read", denied, "user that owns the data directory"),
+            (LOCK, unsupported, "needs a file system with locks"),
+            (LOCK, denied, "user that owns the data directory"),
+            (
+                "read",
+                failed,
+                "/data/EVENKEEL: Input/output error (os error 5)",
+            ),
+        ] {
+            let words = error(action, code).to_string();
+            assert!(words.contains(advice), "{words}");
+        }
+    }
 }

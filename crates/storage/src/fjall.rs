@@ -3,64 +3,70 @@
 //! ```text
 //!   <data directory>
 //!   ├── EVENKEEL          "evenkeel 1": this directory is ours, in format version 1   (directory.rs)
-//!   └── engine/           everything below belongs to fjall
-//!       ├── 1.jnl         the journal: each batch, with its checksum                   (journal.rs)
-//!       └── keyspaces/    one LSM tree for each space, named s<number> in tree 0            (table.rs)
+//!   ├── RESERVE           room for what frees space on a full disk                    (room.rs)
+//!   └── engine/           everything below belongs to fjall, but the notes
+//!       ├── 1.jnl         the journal: each batch, with its checksum                  (journal.rs)
+//!       ├── SYNCED        a note: how far the journal was synced                      (synced.rs)
+//!       └── keyspaces/    one LSM tree for each space, named s<number> in tree 0      (table.rs)
 //! ```
 //!
 //! **What a write survives.** A buffered batch is handed to the operating system before the write
 //! returns, so it survives the end of the process but not of the machine's power. A synced batch is
 //! followed by `fdatasync` of the journal, which is quicker over blocks that the file has already
-//! (ahead.rs). fjall syncs the journal before it turns a memtable into a
-//! table, so no table holds half of a batch whose journal record could still be lost.
+//! (ahead.rs).
 //!
-//! **Order.** Making and dropping spaces and bulk ingestion bypass the journal. To keep the promise
-//! that no change survives without those before it, each of them first syncs the journal, and keeps
-//! batches out until it is done. Batches keep out nothing but those:
+//! **Whole batches.** A memtable becomes a table only when all that it holds is on disk in the journal
+//! too, or half of a buffered batch could survive a loss of power in the table of one space. So a thread
+//! of ours decides when memtables are sealed (keeper.rs, memtables.rs), with the journal synced before
+//! and no batch on its way.
+//!
+//! **Order.** Making and dropping spaces, sealing and bulk ingestion bypass the journal. To keep the
+//! promise that no change survives without those before it, each of them first syncs the journal, and
+//! keeps batches out until it is done. Batches keep out nothing but those:
 //!
 //! ```text
 //!   order lock     shared:     write
-//!                  exclusive:  create_space, drop_space, the last step of ingest
+//!                  exclusive:  create_space, drop_space, the last step of ingest, sealing, opening again
 //! ```
 //!
 //! **Reading.** The handles of all spaces are one immutable map behind an atomic pointer. A get loads
 //! the pointer and takes no lock; a snapshot keeps the map of its instant, and with it the data of
 //! spaces that are dropped later.
 //!
-//! **Poison.** Once fjall fails to write or sync, nobody knows what the disk holds. The engine
-//! remembers the first cause and refuses all writes; reads go on.
+//! **Failure.** When fjall fails to write or sync, it is opened again in place, without the batch that
+//! failed, and the journal is written and synced once more (core.rs). While that cannot be, all writes
+//! are refused with the first cause; reads go on. A disk that is almost full is met before (room.rs).
 //!
 //! The directory stays locked until the engine and all its snapshots are gone.
 
 mod ahead;
+mod core;
 mod counters;
 mod directory;
 mod failure;
 mod journal;
+mod keeper;
+mod memtables;
+mod room;
+mod synced;
 mod table;
 mod view;
 
 use std::fmt;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use ::fjall::{
-    CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
-    compaction::filter::Factory, config::CompressionPolicy,
-};
-use arc_swap::ArcSwap;
+use ::fjall::{AbstractTree, OwnedWriteBatch, PersistMode};
 use bytes::Bytes;
-use hashbrown::HashMap;
-use parking_lot::{Mutex, RwLock};
 
+use self::core::{Core, Opening, Spaces, find};
 use crate::engine::check_key;
 use crate::{
     Batch, Durability, Engine, EngineCounters, Error, Operation, Pair, Result, Snapshot, SpaceId,
     blocking,
 };
-use ahead::Ahead;
-use counters::{Compactions, Counters};
+use keeper::Keeper;
 use view::FjallSnapshot;
 
 /// What an engine on disk may use.
@@ -70,194 +76,142 @@ pub struct FjallOptions {
     pub cache_bytes_max: u64,
     /// Memory that one space fills with writes before they become a table.
     pub memtable_bytes_max: u64,
+    /// Memory that all spaces together fill with writes before some become tables.
+    pub memtables_bytes_max: u64,
     /// Disk that journals may take before spaces that are written rarely are made to give theirs up.
     pub journal_bytes_max: u64,
-    /// Threads that flush and compact; none means as many as fjall thinks fit.
+    /// Whether zeros are written ahead of the journal's end, which makes syncs cheaper.
+    pub journal_zeros: bool,
+    /// Threads that flush and compact; none means as many as fjall thinks fit, and two at least.
     pub worker_threads: Option<usize>,
-}
-
-impl FjallOptions {
-    const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 }
 
 impl Default for FjallOptions {
     fn default() -> Self {
         Self {
             cache_bytes_max: 128 << 20,
-            memtable_bytes_max: 32 << 20,
-            // What lies in memtables lies in journals too, so this bounds the memory of all spaces.
+            // Below what fjall seals by itself in spaces that an earlier version made, at 32 MiB.
+            memtable_bytes_max: 28 << 20,
+            memtables_bytes_max: 256 << 20,
             journal_bytes_max: 256 << 20,
+            journal_zeros: true,
             worker_threads: None,
         }
     }
 }
 
-type Spaces = HashMap<SpaceId, Keyspace>;
-
 /// An engine on disk.
 pub struct FjallEngine {
-    spaces: ArcSwap<Spaces>,
-    order: RwLock<()>,
-    /// Held while a batch goes to the journal.
-    ahead: Mutex<Ahead>,
-    poison: OnceLock<String>,
-    counters: Counters,
-    options: FjallOptions,
-    path: PathBuf,
-    database: Database,
-    /// Dropped last, so that no one opens the directory before this engine has let go of it.
-    lock: Arc<File>,
+    /// Ended before the rest goes.
+    _keeper: Keeper,
+    core: Arc<Core>,
 }
 
 impl fmt::Debug for FjallEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FjallEngine")
-            .field("path", &self.path)
-            .field("poison", &self.poison.get())
-            .finish_non_exhaustive()
+        self.core.fmt(f)
     }
 }
 
 impl FjallEngine {
     /// Opens the data directory at `path`; a missing or empty directory becomes one.
     pub fn open(path: impl AsRef<Path>, options: FjallOptions) -> Result<Self> {
-        let root = path.as_ref();
-        let lock = directory::claim(root)?;
-        let engine = directory::engine_path(root);
-        if engine.is_dir() {
-            directory::check_engine(&engine)?;
-            journal::check(&engine)?;
-            table::check(&engine)?;
-        } else {
-            directory::create_engine(root, |draft| {
-                drop(open_database(draft, &options, &Compactions::default())?);
-                journal::remove_empty(draft)
-            })?;
+        let core = Arc::new(Core::open(path.as_ref(), options)?);
+        let _keeper = Keeper::start(&core)?;
+        Ok(Self { _keeper, core })
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FjallEngine")
+            .field("path", &self.path)
+            .field("failure", &self.cause())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Core {
+    /// Runs a step that changes the disk. If that breaks fjall, it is opened again, and the error means
+    /// that nothing was done; if it cannot be, the engine is down.
+    fn attempt<T>(&self, step: impl FnOnce() -> Result<T>) -> Result<T> {
+        let error = match step() {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        if self.is_down() {
+            blocking(|| self.recover())?;
         }
-        let replayed = journal::newest(&engine)?;
-        let compactions = Compactions::default();
-        let database = open_database(&engine, &options, &compactions)?;
-        let spaces = find_spaces(&database, &engine)?;
-        Ok(Self {
-            counters: Counters::new(compactions, spaces.values()),
-            spaces: ArcSwap::from_pointee(spaces),
-            order: RwLock::new(()),
-            ahead: Mutex::new(Ahead::new(engine.clone(), replayed)),
-            poison: OnceLock::new(),
-            options,
-            path: engine,
-            database,
-            lock: Arc::new(lock),
+        // Another step broke it before this one began.
+        Err(match error {
+            Error::Poisoned { .. } => self.interrupted(),
+            other => other,
         })
     }
 
-    fn check_poison(&self) -> Result<()> {
-        match self.poison.get() {
-            Some(cause) => Err(Error::Poisoned {
-                cause: cause.clone(),
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// Runs a call into fjall that changes the disk, and may wait for it. Once one fails no other is taken.
-    fn change<T>(
+    /// Runs a call into fjall that breaks it if it fails; with the number of the batch, if it is one.
+    fn step<T>(
         &self,
         action: &'static str,
+        undo: Option<u64>,
         call: impl FnOnce() -> ::fjall::Result<T>,
     ) -> Result<T> {
-        let outcome = blocking(|| failure::contain(action, &self.path, call));
-        outcome.inspect_err(|error| {
-            let cause = match error {
-                Error::Poisoned { cause } => cause.clone(),
-                other => other.to_string(),
-            };
-            self.poison.get_or_init(|| cause);
-        })
+        self.change(action, call)
+            .inspect_err(|error| self.fail(error, undo))
     }
 
-    fn persist(&self) -> Result<()> {
-        self.check_poison()?;
-        self.change("sync the journal of", || {
-            self.database.persist(PersistMode::SyncData)
-        })
+    fn sync_journal(&self) -> Result<()> {
+        let opening = self.opening.load();
+        let database = Self::database(&opening)?;
+        self.persist(database)
+            .inspect_err(|error| self.fail(error, None))
+    }
+
+    /// Waits until the memtables have room, and looks whether the disk has.
+    fn admit(&self, bytes: u64, frees_space: bool) -> Result<()> {
+        self.ready()?;
+        while !self.pressure.is_low() {
+            blocking(|| self.pressure.rest_a_little());
+            self.ready()?;
+        }
+        if frees_space {
+            return self.room.admit_freeing(bytes);
+        }
+        let admitted = self.room.admit(bytes, self.pressure.held());
+        admitted.inspect_err(|_| self.pressure.ask_to_seal_all())
     }
 
     /// Changes which spaces exist, with the journal synced before and no batch on its way.
-    fn change_spaces(&self, change: impl FnOnce(&mut Spaces) -> ::fjall::Result<()>) -> Result<()> {
-        let _order = self.order.write();
-        self.persist()?;
-        let mut spaces = Spaces::clone(&self.spaces.load());
-        self.change("change the spaces of", || change(&mut spaces))?;
-        self.spaces.store(Arc::new(spaces));
-        Ok(())
+    fn change_spaces(
+        &self,
+        change: impl FnOnce(&::fjall::Database, &mut Spaces) -> ::fjall::Result<()>,
+    ) -> Result<()> {
+        self.ready()?;
+        self.room.admit_freeing(0)?;
+        self.attempt(|| {
+            let _order = self.order.write();
+            self.check()?;
+            self.sync_journal()?;
+            let opening = self.opening.load_full();
+            let database = Self::database(&opening)?;
+            let mut spaces = Spaces::clone(&opening.spaces);
+            self.step("change the spaces of", None, || {
+                change(database, &mut spaces)
+            })?;
+            self.opening.store(Arc::new(Opening {
+                spaces: Arc::new(spaces),
+                database: Some(Arc::clone(database)),
+                last_view: None,
+            }));
+            Ok(())
+        })
     }
-
-    fn space_options(&self) -> KeyspaceCreateOptions {
-        // The upper levels are rewritten soon and stay plain; what sinks lower is most of the data.
-        let compression = CompressionPolicy::new([
-            CompressionType::None,
-            CompressionType::None,
-            CompressionType::Lz4,
-        ]);
-        KeyspaceCreateOptions::default()
-            .max_memtable_size(self.options.memtable_bytes_max)
-            .data_block_compression_policy(compression)
-    }
-}
-
-fn open_database(
-    path: &Path,
-    options: &FjallOptions,
-    compactions: &Compactions,
-) -> Result<Database> {
-    let counted: Arc<dyn Factory> = Arc::new(compactions.clone());
-    let mut builder = Database::builder(path)
-        .with_compaction_filter_factories(Arc::new(move |_| Some(Arc::clone(&counted))))
-        .cache_size(options.cache_bytes_max)
-        .max_journaling_size(
-            options
-                .journal_bytes_max
-                .max(FjallOptions::JOURNAL_BYTES_MIN),
-        );
-    if let Some(threads) = options.worker_threads {
-        builder = builder.worker_threads(threads.max(1));
-    }
-    failure::contain("open", path, || builder.open())
-}
-
-fn find_spaces(database: &Database, path: &Path) -> Result<Spaces> {
-    let mut spaces = Spaces::new();
-    for name in database.list_keyspace_names() {
-        let number = name
-            .strip_prefix('s')
-            .and_then(|number| number.parse().ok());
-        let Some(number) = number else {
-            return Err(Error::Damaged {
-                path: path.to_path_buf(),
-                detail: format!("it holds a space named {name:?}, which we never make"),
-            });
-        };
-        let keyspace = database
-            .keyspace(&name, KeyspaceCreateOptions::default)
-            .map_err(|error| failure::translate("open a space of", path, error))?;
-        spaces.insert(SpaceId(number), keyspace);
-    }
-    Ok(spaces)
-}
-
-fn space_name(space: SpaceId) -> String {
-    format!("s{}", space.0)
-}
-
-fn find(spaces: &Spaces, space: SpaceId) -> Result<&Keyspace> {
-    spaces.get(&space).ok_or(Error::NoSuchSpace(space))
 }
 
 impl Engine for FjallEngine {
     fn get(&self, space: SpaceId, key: &[u8]) -> Result<Option<Bytes>> {
-        let spaces = self.spaces.load();
-        let keyspace = find(&spaces, space)?;
+        let opening = self.core.opening.load();
+        let keyspace = find(&opening.spaces, space)?;
         if check_key(key).is_err() {
             return Ok(None);
         }
@@ -266,47 +220,69 @@ impl Engine for FjallEngine {
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
-        let spaces = self.spaces.load_full();
-        let lock = self.lock.clone();
-        Ok(Box::new(FjallSnapshot::new(&self.database, spaces, lock)))
+        Ok(Box::new(FjallSnapshot::new(&self.core)))
     }
 
     fn write(&self, batch: Batch, durability: Durability) -> Result<()> {
-        self.check_poison()?;
         if batch.is_empty() {
+            self.core.ready()?;
             return match durability {
                 Durability::Synced => self.sync(),
                 Durability::Buffered => Ok(()),
             };
         }
-        let _order = self.order.read();
-        let spaces = self.spaces.load();
-        let mut bytes_max = ahead::BATCH_BYTES_MAX;
-        let mut changes = OwnedWriteBatch::with_capacity(self.database.clone(), batch.len())
-            .durability(Some(match durability {
-                Durability::Synced => PersistMode::SyncData,
-                Durability::Buffered => PersistMode::Buffer,
-            }));
-        for operation in batch.into_operations() {
-            bytes_max += ahead::record_bytes_max(&operation);
-            match operation {
-                Operation::Put(space, key, value) => {
-                    check_key(&key)?;
-                    changes.insert(find(&spaces, space)?, key, value);
-                }
-                Operation::Remove(space, key) => {
-                    check_key(&key)?;
-                    changes.remove(find(&spaces, space)?, key);
+        let bytes_max = batch
+            .operations()
+            .iter()
+            .map(ahead::record_bytes_max)
+            .sum::<u64>()
+            + ahead::BATCH_BYTES_MAX;
+        self.core.admit(bytes_max, batch.frees_space())?;
+        self.core.attempt(|| {
+            let _order = self.core.order.read();
+            let opening = self.core.opening.load();
+            let database = Core::database(&opening)?;
+            let mut changes = OwnedWriteBatch::with_capacity((**database).clone(), batch.len())
+                .durability(Some(match durability {
+                    Durability::Synced => PersistMode::SyncData,
+                    Durability::Buffered => PersistMode::Buffer,
+                }));
+            for operation in batch.into_operations() {
+                match operation {
+                    Operation::Put(space, key, value) => {
+                        check_key(&key)?;
+                        changes.insert(find(&opening.spaces, space)?, key, value);
+                    }
+                    Operation::Remove(space, key) => {
+                        check_key(&key)?;
+                        changes.remove(find(&opening.spaces, space)?, key);
+                    }
                 }
             }
-        }
-        let mut ahead = self.ahead.lock();
-        ahead.make_room(bytes_max);
-        self.change("write to", || changes.commit())
+            let mut ahead = self.core.ahead.lock();
+            self.core.check()?;
+            let journal = ahead.make_room(bytes_max);
+            // Batches are written one at a time: this one gets the next number, or a later one.
+            let seqno = database.seqno();
+            self.core
+                .step("write to", Some(seqno), || changes.commit())?;
+            let mut synced = self.core.synced.lock();
+            synced.wrote(journal, seqno, bytes_max);
+            if durability == Durability::Synced {
+                synced.advance((journal, seqno));
+            }
+            self.core.pressure.wrote(bytes_max);
+            Ok(())
+        })
     }
 
     fn sync(&self) -> Result<()> {
-        self.persist()
+        self.core.ready()?;
+        self.core.attempt(|| {
+            let _order = self.core.order.read();
+            self.core.check()?;
+            self.core.sync_journal()
+        })
     }
 
     fn ingest_when(
@@ -315,11 +291,20 @@ impl Engine for FjallEngine {
         rows: &mut dyn Iterator<Item = Pair>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<Option<u64>> {
-        self.check_poison()?;
-        let keyspace = find(&self.spaces.load(), space)?.clone();
-        let abandoned = |error| failure::translate("ingest into", keyspace.path(), error);
-        // Nothing is visible before the last step: leaving early on an error changes nothing.
-        let mut ingestion = keyspace.start_ingestion().map_err(abandoned)?;
+        self.core.admit(0, false)?;
+        let number = self.core.openings.load(Ordering::Acquire);
+        let keyspace = find(&self.core.opening.load().spaces, space)?.clone();
+        while keyspace.tree.l0_run_count() >= memtables::RUNS_MAX {
+            blocking(|| self.core.pressure.rest_a_little());
+            self.core.ready()?;
+            self.core.check_opening(number)?;
+        }
+        // Nothing is visible before the last step: leaving early on an error changes nothing, but what
+        // was laid down so far is in the way until the engine is opened again.
+        let begun = failure::contain("ingest into", keyspace.path(), || {
+            keyspace.start_ingestion()
+        });
+        let mut ingestion = begun?;
         // No key is empty, so each comes after this.
         let mut last = Vec::new();
         let mut count = 0;
@@ -330,57 +315,134 @@ impl Engine for FjallEngine {
             }
             last.clear();
             last.extend_from_slice(&key);
-            ingestion.write(key, value).map_err(abandoned)?;
+            self.core.lay_down(number, || ingestion.write(key, value))?;
             count += 1;
         }
         if !ready() {
             return Ok(None);
         }
-        let _order = self.order.write();
-        self.persist()?;
-        self.change("ingest into", || ingestion.finish())?;
+        self.core.attempt(|| {
+            let _order = self.core.order.write();
+            self.core.check()?;
+            self.core.check_opening(number)?;
+            self.core.sync_journal()?;
+            let finished = self.core.step("ingest into", None, || ingestion.finish());
+            finished.map_err(|error| Error::Unknown {
+                path: self.core.path.clone(),
+                cause: error.to_string(),
+            })
+        })?;
+        self.core.pressure.ask_to_look();
         Ok(Some(count))
     }
 
     fn create_space(&self, space: SpaceId) -> Result<()> {
-        self.check_poison()?;
-        if self.spaces.load().contains_key(&space) {
+        self.core.ready()?;
+        if self.core.opening.load().spaces.contains_key(&space) {
             return Ok(());
         }
-        self.change_spaces(|spaces| {
-            let keyspace = self
-                .database
-                .keyspace(&space_name(space), || self.space_options())?;
+        let created = self.core.change_spaces(|database, spaces| {
+            let keyspace = self.core.create(database, space)?;
             spaces.insert(space, keyspace);
             Ok(())
+        });
+        // A failure behind the step that counts leaves the space there when the engine is back.
+        created.or_else(|error| match self.core.has(space) {
+            Some(true) => Ok(()),
+            _ => Err(error),
         })
     }
 
     fn drop_space(&self, space: SpaceId) -> Result<()> {
-        self.check_poison()?;
+        self.core.ready()?;
+        if let Ok(keyspace) = find(&self.core.opening.load().spaces, space) {
+            table::forget_made(keyspace.path())?;
+        }
         let mut flushes = 0;
-        self.change_spaces(|spaces| match spaces.remove(&space) {
-            Some(keyspace) => {
-                flushes = counters::flushed(&keyspace);
-                self.database.delete_keyspace(keyspace)
+        let dropped = self
+            .core
+            .change_spaces(|database, spaces| match spaces.remove(&space) {
+                Some(keyspace) => {
+                    flushes = counters::flushed(&keyspace);
+                    close_tables(&keyspace);
+                    database.delete_keyspace(keyspace)
+                }
+                None => Ok(()),
+            });
+        match (dropped, self.core.has(space)) {
+            (Ok(()), _) => {
+                self.core.counters.retire(flushes);
+                self.core.pressure.ask_to_seal_all();
             }
-            None => Ok(()),
-        })?;
-        self.counters.retire(flushes);
+            (Err(_), Some(false)) => {}
+            (Err(error), _) => return Err(error),
+        }
         Ok(())
     }
 
     fn spaces(&self) -> Result<Vec<SpaceId>> {
-        let mut spaces: Vec<SpaceId> = self.spaces.load().keys().copied().collect();
+        let mut spaces: Vec<SpaceId> = self.core.opening.load().spaces.keys().copied().collect();
         spaces.sort_unstable();
         Ok(spaces)
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        directory::disk_bytes(&self.path)
+        directory::disk_bytes(&self.core.path)
     }
 
     fn counters(&self) -> EngineCounters {
-        self.counters.read(self.spaces.load().values())
+        self.core.counted()
+    }
+
+    fn comes_back(&self) -> bool {
+        true
+    }
+}
+
+/// Closes the files of a space that is dropped. fjall keeps a number of files open, and would keep these:
+/// the disk that they take would be free only when others have taken their place.
+fn close_tables(keyspace: &::fjall::Keyspace) {
+    if let Some(open) = &keyspace.tree.tree_config().descriptor_table {
+        for table in keyspace.tree.current_version().iter_tables() {
+            open.remove_for_table(&(keyspace.tree.id(), table.id()).into());
+        }
+    }
+}
+
+impl Core {
+    /// Whether there is a space; none while the engine is down, when that is not known.
+    fn has(&self, space: SpaceId) -> Option<bool> {
+        (!self.is_down()).then(|| self.opening.load().spaces.contains_key(&space))
+    }
+
+    fn counted(&self) -> EngineCounters {
+        self.counters.read(self.opening.load().spaces.values())
+    }
+
+    /// Refuses to go on with something that began before fjall was opened again.
+    fn check_opening(&self, number: u64) -> Result<()> {
+        if self.openings.load(Ordering::Acquire) == number {
+            return Ok(());
+        }
+        Err(self.interrupted())
+    }
+
+    fn interrupted(&self) -> Error {
+        Error::Interrupted {
+            path: self.path.clone(),
+        }
+    }
+
+    /// Lays a row down for bulk ingestion.
+    fn lay_down(&self, number: u64, write: impl FnOnce() -> ::fjall::Result<()>) -> Result<()> {
+        self.attempt(|| {
+            let _ingesting = self.ingesting.read();
+            self.check_opening(number)?;
+            write().map_err(|error| {
+                let error = failure::translate("ingest into", &self.path, error);
+                self.fail(&error, None);
+                error
+            })
+        })
     }
 }

@@ -17,7 +17,7 @@
 //! placement tells that it must open the engine again. The placement lets go of the poisoned engine
 //! first. An engine on disk locks its directory until its last handle, snapshot and scan are gone,
 //! so whoever saw the poison drops what it holds before it asks for the engine again, or the answer
-//! is [`crate::Error::Locked`].
+//! is [`crate::Error::Locked`]. An engine that comes back by itself is asked again instead.
 //!
 //! **Copying.** A copy happens before the partition map refers to its target. When it is interrupted
 //! the map still names the source, and the copy is run again, or another one with the same target:
@@ -94,6 +94,10 @@ impl Opened {
         if let Some(engine) = engines.get(&id) {
             if takes_writes(engine.as_ref())? {
                 return Ok(engine.clone());
+            }
+            if engine.comes_back() {
+                let cause = "it has not come back yet".to_owned();
+                return Err(Error::Poisoned { cause });
             }
             engines.remove(&id);
         }

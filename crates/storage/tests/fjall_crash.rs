@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use storage::{
-    Batch, Bytes, Direction, Durability, Engine, FjallEngine, FjallOptions, KeyRange, SpaceId,
+    Batch, Bytes, Direction, Durability, Engine, Error, FjallEngine, FjallOptions, KeyRange,
+    SpaceId,
 };
 use tempfile::TempDir;
 
@@ -119,30 +120,32 @@ fn no_record_of_several_journals_is_lost() {
 
 const BATCHES: u64 = 8;
 
-/// A directory with some batches, and the length of its journal before the first and after each.
-static TEMPLATE: LazyLock<(TempDir, Vec<usize>)> = LazyLock::new(|| {
+/// The length of a journal, and the note of what was synced.
+type Ended = (usize, Vec<u8>);
+
+/// A directory with some batches, and how its journal ended before the first and after each.
+static TEMPLATE: LazyLock<(TempDir, Vec<Ended>)> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
     let journal = directory.path().join("engine/1.jnl");
     let engine = open(directory.path());
     engine.create_space(SPACE).unwrap();
     engine.create_space(OTHER).unwrap();
-    let length = || {
+    let note = directory.path().join("engine/SYNCED");
+    let state = || {
         let bytes = fs::read(&journal).unwrap();
-        bytes
-            .iter()
-            .rposition(|&byte| byte != 0)
-            .map_or(0, |last| last + 1)
+        let last = bytes.iter().rposition(|&byte| byte != 0);
+        (last.map_or(0, |last| last + 1), fs::read(&note).unwrap())
     };
-    let mut lengths = vec![length()];
+    let mut states = vec![state()];
     for number in 0..BATCHES {
         write(&engine, number, Durability::Synced);
-        lengths.push(length());
+        states.push(state());
     }
     drop(engine);
     let file = fs::OpenOptions::new().write(true).open(&journal).unwrap();
-    file.set_len(u64::try_from(*lengths.last().unwrap()).unwrap())
+    file.set_len(u64::try_from(states.last().unwrap().0).unwrap())
         .unwrap();
-    (directory, lengths)
+    (directory, states)
 });
 
 proptest! {
@@ -155,12 +158,13 @@ proptest! {
         garbage in prop::collection::vec(any::<u8>(), 0..300),
         zeros in any::<bool>(),
     ) {
-        let (template, lengths) = &*TEMPLATE;
+        let (template, states) = &*TEMPLATE;
         let directory = tempfile::tempdir().unwrap();
         copy(template.path(), directory.path());
         let journal = directory.path().join("engine/1.jnl");
         // Cut somewhere within the batch after the synced ones, and leave rubbish behind.
-        let (from, to) = (lengths[synced], lengths[synced + 1]);
+        let ((from, note), (to, _)) = (&states[synced], &states[synced + 1]);
+        fs::write(directory.path().join("engine/SYNCED"), note).unwrap();
         let mut bytes = fs::read(&journal).unwrap();
         bytes.truncate(from + torn.index(to - from));
         bytes.extend(&garbage);
@@ -175,6 +179,46 @@ proptest! {
         write(&engine, expected, Durability::Synced);
         drop(engine);
         prop_assert_eq!(prefix(&open(directory.path())), expected + 1);
+    }
+}
+
+/// A journal that lost what was synced is damaged, wherever it ends now.
+#[test]
+fn an_end_that_was_synced_is_missed() {
+    let (template, states) = &*TEMPLATE;
+    for kept in 0..states.len() - 1 {
+        let directory = tempfile::tempdir().unwrap();
+        copy(template.path(), directory.path());
+        let journal = directory.path().join("engine/1.jnl");
+        let bytes = fs::read(&journal).unwrap();
+        let cut = &bytes[..states[kept].0];
+        for zeros in [0, 10_000] {
+            let lost = [cut, &vec![0; zeros]].concat();
+            fs::write(&journal, &lost).unwrap();
+            let error = FjallEngine::open(directory.path(), FjallOptions::default()).unwrap_err();
+            assert!(
+                matches!(&error, Error::Damaged { path, .. } if *path == journal),
+                "{error}"
+            );
+            assert!(
+                fs::read(&journal).unwrap() == lost,
+                "the journal was changed"
+            );
+        }
+        fs::write(&journal, &bytes).unwrap();
+        assert_eq!(prefix(&open(directory.path())), BATCHES);
+    }
+}
+
+/// The journal check knows the records of this version, the zeros ahead know what it buffers and who
+/// writes to its journal, and the keeper knows what its threads wait for. With another version, read
+/// again `fjall/journal.rs`, `ahead.rs`, `memtables.rs` and `core.rs` beside its source, then change this.
+#[test]
+fn the_engine_is_the_one_that_was_read() {
+    let lock = include_str!("../../../Cargo.lock");
+    for (name, version) in [("fjall", "3.1.13"), ("lsm-tree", "3.1.10")] {
+        let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        assert!(lock.contains(&entry), "{name} is not {version}");
     }
 }
 

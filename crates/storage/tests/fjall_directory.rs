@@ -58,6 +58,7 @@ fn a_crash_while_making_a_directory_is_made_good() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("EVENKEEL.new"), "even").unwrap();
     open(directory.path()).unwrap();
+    fs::remove_file(directory.path().join("RESERVE")).unwrap();
     fs::rename(
         directory.path().join("engine"),
         directory.path().join("engine.new"),

@@ -221,10 +221,11 @@ impl<'s> Coordinator<'s> {
         match plan.write(Durability::Synced) {
             Ok(graves) => sequencer.graveyard.add(graves),
             Err(failed) => {
+                failed.fail_engine();
                 self.abandon(sequencer, [self.owner.primary]);
                 return Err(Error::Unknown {
                     at,
-                    cause: failed.cause,
+                    cause: failed.cause(),
                 });
             }
         }
@@ -241,7 +242,10 @@ impl<'s> Coordinator<'s> {
             let engine = part.slot.id;
             match part.rows(self.store, at).write(Durability::Synced) {
                 Ok(graves) => sequencer.graveyard.add(graves),
-                Err(_) => failed.push(engine),
+                Err(failure) => {
+                    failure.fail_engine();
+                    failed.push(engine);
+                }
             }
             if !self.store.fatality.survives(Step::Applied) {
                 self.abandon(sequencer, failed);
@@ -380,7 +384,10 @@ impl Store {
                 sequencer.graveyard.add(graves);
                 Ok(true)
             }
-            Err(_) => Ok(false),
+            Err(failed) => {
+                failed.fail_engine();
+                Ok(false)
+            }
         }
     }
 

@@ -163,8 +163,10 @@ impl Store {
             }
         }
         for (_, plan) in plans {
-            // An engine that fails here is down; sweeping finds its tombstones when it is back.
-            let _ = plan.write(Durability::Buffered);
+            // Sweeping finds the tombstones when the engine is back.
+            if let Err(failure) = plan.write(Durability::Buffered) {
+                failure.fail_engine();
+            }
         }
         Ok(buried)
     }
@@ -220,6 +222,7 @@ impl Store {
             .map(|spill| Some(self.place(spill.table, &spill.key)?.1))
             .collect();
         let mut batches: BTreeMap<EngineId, (Arc<Slot>, Batch)> = BTreeMap::new();
+        let mut until = Timestamp::default();
         for (spill, slot) in spills.iter().zip(&slots) {
             let Some(slot) = slot else { continue };
             let batch = batches
@@ -227,53 +230,71 @@ impl Store {
                 .or_insert_with(|| (Arc::clone(slot), Batch::new()));
             let (place, value) = spill.replaced.encode(spill.table, &spill.key);
             batch.1.put(HISTORY_SPACE, place, value);
+            until = until.max(spill.replaced.until);
         }
+        let mut kept = BTreeSet::new();
         for (slot, batch) in batches.into_values() {
             let count = batch.len();
             match slot.engine.write(batch, Durability::Buffered) {
-                Ok(()) => slot.spill(count),
-                Err(error) => slot.fail(self.active.watermark(), &error.to_string()),
+                Ok(()) => slot.spilled.add(until, count),
+                Err(error) => {
+                    slot.write_failed(self.active.watermark(), &error);
+                    kept.insert(slot.id);
+                }
             }
         }
-        let written = |slot: &Option<Arc<Slot>>| slot.as_ref().is_some_and(|slot| !slot.is_down());
+        let written = |slot: &Option<Arc<Slot>>| {
+            slot.as_ref()
+                .is_some_and(|slot| !slot.is_down() && !kept.contains(&slot.id))
+        };
         let written: Vec<_> = slots.iter().map(written).collect();
         self.history.spilled(&written);
     }
 
-    /// Removes spilled versions that the horizon has passed. Needs no lock: what is past the horizon
-    /// stays so, and spilling only adds.
+    /// Removes spilled versions that the horizon has passed, where a scan is worth it.
     fn collect_spilled(&self, horizon: Timestamp) -> Result<usize> {
         let mut removed = 0;
         for slot in self.engines.all() {
-            if slot.spilled() == 0 || slot.is_down() {
-                continue;
+            if !slot.is_down() && slot.spilled.is_worth_a_scan(horizon) {
+                removed += self.collect_spilled_in(&slot, horizon)?;
             }
-            let snapshot = slot.snapshot()?;
-            let mut batch = Batch::new();
-            for pair in snapshot.scan(HISTORY_SPACE, &KeyRange::all(), Direction::Ascending)? {
-                let (place, value) = pair?;
-                let decoded = Replaced::decode(&place, &value);
-                if decoded.is_none_or(|(_, _, replaced)| replaced.until <= horizon) {
-                    batch.remove(HISTORY_SPACE, place);
-                }
-                if batch.len() == COLLECT_KEYS_MAX {
-                    removed += self.remove_spilled(&slot, std::mem::take(&mut batch));
-                }
-            }
-            removed += self.remove_spilled(&slot, batch);
         }
         Ok(removed)
     }
 
-    fn remove_spilled(&self, slot: &Slot, batch: Batch) -> usize {
-        let count = batch.len();
-        match slot.engine.write(batch, Durability::Buffered) {
-            Ok(()) => {
-                slot.unspill(count);
-                count
+    /// The same in one engine. Commits go on meanwhile: what is past the horizon stays so, and spilling
+    /// only adds.
+    fn collect_spilled_in(&self, slot: &Slot, horizon: Timestamp) -> Result<usize> {
+        let _scan = slot.spilled.scan();
+        // Before the snapshot: what spills in between is counted twice until the next scan, and not lost.
+        let before = slot.spilled.count();
+        let (mut scanned, mut removed) = (0, 0);
+        let snapshot = slot.snapshot()?;
+        let mut batch = Batch::new();
+        for pair in snapshot.scan(HISTORY_SPACE, &KeyRange::all(), Direction::Ascending)? {
+            let (place, value) = pair?;
+            scanned += 1;
+            let decoded = Replaced::decode(&place, &value);
+            if decoded.is_none_or(|(_, _, replaced)| replaced.until <= horizon) {
+                batch.remove(HISTORY_SPACE, place);
             }
+            if batch.len() == COLLECT_KEYS_MAX {
+                removed += self.remove_spilled(slot, std::mem::take(&mut batch));
+            }
+        }
+        removed += self.remove_spilled(slot, batch);
+        let left = scanned - removed;
+        slot.spilled.remove_oldest(before.saturating_sub(left));
+        Ok(removed)
+    }
+
+    fn remove_spilled(&self, slot: &Slot, mut batch: Batch) -> usize {
+        let count = batch.len();
+        batch.free_space();
+        match slot.engine.write(batch, Durability::Buffered) {
+            Ok(()) => count,
             Err(error) => {
-                slot.fail(self.active.watermark(), &error.to_string());
+                slot.write_failed(self.active.watermark(), &error);
                 0
             }
         }

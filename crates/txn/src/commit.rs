@@ -12,7 +12,7 @@
 //! that crosses engines ends the run and goes through the two steps of [`crate::across`]. The
 //! sequencer's lock is held throughout, so a split or merge never meets a commit half-way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::effort::Effort;
 use crate::engines::Slot;
 use crate::epochs::Expected;
 use crate::patch::edited;
-use crate::plan::{Change, Plan};
+use crate::plan::{Change, Plan, WriteFailed};
 use crate::reads::{Found, Reads};
 use crate::store::Sequencer;
 use crate::version::Version;
@@ -195,7 +195,12 @@ impl Default for Run {
 
 impl<'s> Group<'s> {
     fn new(store: &'s Store, sequencer: &'s mut Sequencer, size: usize) -> Self {
-        sequencer.pending.clear();
+        // What a group wrote that panicked is there, and who read before it must not commit over it.
+        let Sequencer {
+            recent, pending, ..
+        } = &mut *sequencer;
+        recent.take(&mut pending.changed);
+        pending.clear();
         Self {
             store,
             sequencer,
@@ -417,29 +422,34 @@ impl<'s> Group<'s> {
         let run = std::mem::take(&mut self.run);
         // What is written now is in the engines.
         self.sequencer.pending.newest.clear();
-        let mut failed: HashMap<EngineId, String> = HashMap::new();
+        let mut failed: HashMap<EngineId, WriteFailed> = HashMap::new();
         let before = self.before(run.durability);
         for (engine, plan) in run.plans {
             match plan.write(run.durability) {
                 Ok(graves) => self.sequencer.graveyard.add(graves),
                 Err(failure) => {
-                    failed.insert(engine, failure.cause);
+                    failed.insert(engine, failure);
                 }
             }
         }
         self.after(before);
+        let mut refused = BTreeSet::new();
         for (index, engine, at) in run.members {
-            match failed.get(&engine) {
-                None => self.applied = self.applied.max(at),
-                Some(cause) => {
-                    if let Some(outcome) = self.outcomes.get_mut(index) {
-                        *outcome = Err(Error::Unknown {
-                            at,
-                            cause: cause.clone(),
-                        });
-                    }
-                }
+            let Some(failure) = failed.get(&engine) else {
+                self.applied = self.applied.max(at);
+                continue;
+            };
+            if !failure.is_open() {
+                refused.insert(at);
             }
+            if let Some(outcome) = self.outcomes.get_mut(index) {
+                *outcome = Err(failure.outcome(at));
+            }
+        }
+        if !refused.is_empty() {
+            // Nothing of it happened, so none conflicts with it.
+            let changed = &mut self.sequencer.pending.changed;
+            changed.retain(|(.., at)| !refused.contains(at));
         }
     }
 

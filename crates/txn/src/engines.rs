@@ -15,10 +15,11 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use partitions::TableId;
 use partitions::spaces::{HISTORY_SPACE, INTENT_SPACE, META_SPACE};
-use storage::{Bytes, Direction, Engine, EngineId, KeyRange, Snapshot, SpaceId};
+use storage::{Batch, Bytes, Direction, Durability, Engine, EngineId, KeyRange, Snapshot, SpaceId};
 
 use crate::intent::{Owner, TxnId};
 use crate::pages::{Budget, Pages};
+use crate::spilled::Spilled;
 use crate::{Error, Result, Timestamp};
 
 /// One engine in one of its lives.
@@ -34,8 +35,8 @@ pub(crate) struct Slot {
     /// Keys whose intents nobody is working on any more, and the transactions that left them.
     orphans: RwLock<BTreeMap<(TableId, Bytes), Owner>>,
     orphan_count: AtomicUsize,
-    /// How many replaced versions lie in the HISTORY space.
-    spilled: AtomicUsize,
+    /// The replaced versions in the HISTORY space.
+    pub(crate) spilled: Spilled,
     /// Rows that were scanned lately.
     pub(crate) pages: Pages,
 }
@@ -64,7 +65,7 @@ impl Slot {
             failure: OnceLock::new(),
             orphans: RwLock::default(),
             orphan_count: AtomicUsize::new(0),
-            spilled: AtomicUsize::new(0),
+            spilled: Spilled::default(),
             pages,
         }
     }
@@ -76,6 +77,20 @@ impl Slot {
             at,
             cause: cause.to_owned(),
         });
+    }
+
+    /// Takes note of a write at `at` that failed. Answers whether the engine is down; if it is not, it
+    /// changed nothing and goes on.
+    pub(crate) fn write_failed(&self, at: Timestamp, error: &storage::Error) -> bool {
+        // An engine that is poisoned refuses even an empty batch.
+        let down = self
+            .engine
+            .write(Batch::new(), Durability::Buffered)
+            .is_err();
+        if down {
+            self.fail(at, &error.to_string());
+        }
+        down
     }
 
     pub(crate) fn is_down(&self) -> bool {
@@ -189,18 +204,6 @@ impl Slot {
         orphans.retain(|_, owner| owner.txn != txn);
         self.orphan_count.store(orphans.len(), Ordering::Release);
     }
-
-    pub(crate) fn spilled(&self) -> usize {
-        self.spilled.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn spill(&self, versions: usize) {
-        self.spilled.fetch_add(versions, Ordering::AcqRel);
-    }
-
-    pub(crate) fn unspill(&self, versions: usize) {
-        self.spilled.fetch_sub(versions, Ordering::AcqRel);
-    }
 }
 
 /// The open engines.
@@ -287,7 +290,9 @@ impl Engines {
     ) {
         let opened = sources.iter().map(|slot| slot.opened).max();
         let slot = Slot::new(id, engine, 1, opened.unwrap_or_default(), self.pages());
-        slot.spill(sources.iter().map(|slot| slot.spilled()).sum());
+        for source in sources {
+            slot.spilled.add_all(&source.spilled);
+        }
         // Nor what changed in the engines that it was copied from.
         slot.pages.fresh.all_changed(now);
         self.put(&Arc::new(slot));

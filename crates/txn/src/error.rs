@@ -1,5 +1,7 @@
 //! What can go wrong with a transaction.
 
+use std::sync::Arc;
+
 use keys::format_key;
 use partitions::TableId;
 use storage::{Bytes, EngineId};
@@ -112,6 +114,12 @@ pub enum Error {
         at: Timestamp,
         /// The failure.
         cause: String,
+    },
+    /// The engine did not take the commit; nothing of it happened.
+    #[error("{cause}")]
+    NotWritten {
+        /// The failure.
+        cause: Arc<storage::Error>,
     },
     /// A commit across engines was given up; nothing of it happened.
     #[error("the commit was given up before it was decided ({cause}); retry the transaction")]

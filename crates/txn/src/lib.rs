@@ -60,6 +60,7 @@ mod recent;
 mod records;
 mod reshape;
 mod scan;
+mod spilled;
 mod store;
 mod stored;
 mod timestamp;

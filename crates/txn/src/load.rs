@@ -415,10 +415,8 @@ impl Landing<'_> {
         let slot = &self.load.slot;
         let written = slot.engine.write(batch, Durability::Buffered);
         written.map_err(|error| {
-            let cause = error.to_string();
-            slot.fail(self.at, &cause);
-            let engine = slot.id;
-            Error::EngineDown { engine, cause }
+            slot.write_failed(self.at, &error);
+            Error::from(error)
         })
     }
 
@@ -429,9 +427,9 @@ impl Landing<'_> {
         let plan = std::mem::replace(&mut self.plan, Plan::new(Arc::clone(&self.load.slot)));
         match plan.write(Durability::Buffered) {
             Ok(graves) => self.sequencer.graveyard.add(graves),
-            // The engine is down, and the partitions are counted when it is back.
-            Err(_) if alone => {}
-            Err(failure) => return Err(self.fail_with(failure.cause)),
+            // The partitions are counted when the engine is back.
+            Err(failure) if alone => failure.fail_engine(),
+            Err(failure) => return Err(self.fail_with(failure.cause())),
         }
         self.record();
         let Self {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use partitions::spaces::{META_SPACE, table_space};
 use partitions::{Delta, Partition, PartitionId, TableId, counters_key};
-use storage::{Batch, Bytes, Durability};
+use storage::{Batch, Bytes, Durability, Error as StorageError};
 
-use crate::Timestamp;
 use crate::collect::Grave;
 use crate::engines::Slot;
 use crate::history::History;
@@ -15,6 +14,7 @@ use crate::pages::Touched;
 use crate::reads::Found;
 use crate::version::{Replaced, Version};
 use crate::view::bytes_of;
+use crate::{Error, Timestamp};
 
 /// With more rows than this nobody will soon ask for one of them.
 const FRESH_ROWS_MAX: usize = 1024;
@@ -40,12 +40,48 @@ pub(crate) struct Plan {
     graves: Vec<Grave>,
     first: Option<Timestamp>,
     last: Timestamp,
+    /// Whether a row is written, and not only deleted.
+    adds: bool,
 }
 
-/// The write did not go through: the engine is down, and may or may not hold it.
-#[derive(Debug)]
+/// The write did not go through.
+#[derive(Clone, Debug)]
 pub(crate) struct WriteFailed {
-    pub(crate) cause: String,
+    slot: Arc<Slot>,
+    first: Timestamp,
+    cause: Arc<StorageError>,
+    /// Whether the engine is down and may or may not hold it.
+    open: bool,
+}
+
+impl WriteFailed {
+    pub(crate) fn cause(&self) -> String {
+        self.cause.to_string()
+    }
+
+    /// Whether it may be there all the same.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Takes the engine out of service if it is not: it lacks what others rely on, and gets it when it is
+    /// opened again.
+    pub(crate) fn fail_engine(&self) {
+        if !self.slot.is_down() {
+            self.slot.fail(self.first, &self.cause());
+        }
+    }
+
+    /// What a commit at `at` that was part of it is told.
+    pub(crate) fn outcome(&self, at: Timestamp) -> Error {
+        if self.open {
+            let cause = self.cause();
+            return Error::Unknown { at, cause };
+        }
+        Error::NotWritten {
+            cause: Arc::clone(&self.cause),
+        }
+    }
 }
 
 impl Plan {
@@ -64,6 +100,7 @@ impl Plan {
             graves: Vec::new(),
             first: None,
             last: Timestamp::default(),
+            adds: false,
         }
     }
 
@@ -109,6 +146,7 @@ impl Plan {
             );
         }
         self.touched.add(table, &key);
+        self.adds |= row.is_some();
         let version = Version { at, row };
         let bytes = version.encode();
         if self.fresh.len() <= FRESH_ROWS_MAX {
@@ -162,6 +200,9 @@ impl Plan {
             self.batch
                 .put(META_SPACE, counters_key(*id), counts.encode());
         }
+        if !self.adds {
+            self.batch.free_space();
+        }
         let written = self.slot.engine.write(self.batch, durability);
         self.slot.pages.changed(&self.touched);
         let fresh = &self.slot.pages.fresh;
@@ -173,9 +214,14 @@ impl Plan {
             }
         }
         if let Err(error) = written {
-            let cause = error.to_string();
-            self.slot.fail(self.first.unwrap_or_default(), &cause);
-            return Err(WriteFailed { cause });
+            let first = self.first.unwrap_or_default();
+            let down = self.slot.write_failed(first, &error);
+            return Err(WriteFailed {
+                open: down && !self.slot.engine.comes_back(),
+                slot: self.slot,
+                first,
+                cause: Arc::new(error),
+            });
         }
         for (partition, delta) in self.partitions.values() {
             partition.counters.apply(delta);

@@ -50,18 +50,18 @@ impl Store {
         for (key, record) in records {
             match record {
                 Some(record) => batch.put(META_SPACE, key, record),
-                None => batch.remove(META_SPACE, key),
+                None => {
+                    // A table goes.
+                    batch.free_space();
+                    batch.remove(META_SPACE, key);
+                }
             }
         }
         let _sequencer = self.sequencer.lock();
         let meta = self.engines.get(EngineId::META)?;
         meta.check_writable()?;
         if let Err(error) = meta.engine.write(batch, Durability::Synced) {
-            // An engine that refuses even an empty batch is poisoned: which records are there is not
-            // known until the database is opened again.
-            if meta.engine.write(Batch::new(), Durability::Synced).is_err() {
-                meta.fail(self.timestamps.next(), &error.to_string());
-            }
+            meta.write_failed(self.timestamps.next(), &error);
             return Err(error.into());
         }
         Ok(())

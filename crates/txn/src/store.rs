@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use keys::format_key;
 use parking_lot::Mutex;
 use partitions::decide::Histogram;
 use partitions::spaces::{INTENT_SPACE, META_SPACE, TRANSACTION_PREFIX, prefix_range, table_space};
@@ -206,7 +207,9 @@ impl Store {
                         .install(engine, self.placement.open(engine)?, start)?;
                 }
                 let counts = partition.counters.counts();
-                self.timestamps.observe(Timestamp(counts.last_commit()));
+                let last = Timestamp(counts.last_commit());
+                let record = || format!("the counters of {}", partition.descriptor.id);
+                self.timestamps.observe(last.recorded(record)?);
                 if counts.totals().tombstones > 0 || !counts.exact() {
                     let range = partition.descriptor.range.clone();
                     sequencer.graveyard.sweep_later(table, range);
@@ -239,7 +242,9 @@ impl Store {
             };
             let (table, key) = split_table_key(&place).ok_or_else(damaged)?;
             let owner = Intent::decode(table, &key, &bytes)?.owner;
-            self.timestamps.observe(Timestamp(owner.txn.0));
+            let begun = Timestamp(owner.txn.0);
+            let record = || format!("the intent on {} of {table}", format_key(&key));
+            self.timestamps.observe(begun.recorded(record)?);
             slot.add_orphan(table, key, owner);
             let unresolved = sequencer
                 .unresolved
@@ -315,6 +320,11 @@ impl Store {
     /// A number that was never used for a table, partition or engine.
     pub fn fresh_id(&self) -> Result<u64> {
         Ok(self.directory.fresh_id()?)
+    }
+
+    /// The same on a full disk too, for a table that takes the place of another.
+    pub fn fresh_id_from_reserve(&self) -> Result<u64> {
+        Ok(self.directory.fresh_id_from_reserve()?)
     }
 
     /// Makes a table, split at the given keys. `record` describes it to the layer above.
@@ -433,10 +443,11 @@ impl Store {
     }
 
     /// Opens the engine of a partition again after it failed. Transactions that read from it before
-    /// cannot commit. The metadata engine comes back only with the whole store.
+    /// cannot commit. The metadata engine comes back by itself, or with the whole store.
     pub fn reopen(&self, engine: EngineId) -> Result<()> {
         let mut sequencer = self.sequencer.lock();
-        if engine == EngineId::META {
+        // What is known of the metadata stays true where a write that failed is undone.
+        if engine == EngineId::META && !self.engines.get(engine)?.engine.comes_back() {
             let cause = "the whole database has to be reopened".to_owned();
             return Err(Error::EngineDown { engine, cause });
         }
@@ -565,7 +576,7 @@ impl Store {
         let _sequencer = self.sequencer.lock();
         for slot in self.engines.all() {
             if let Err(error) = slot.engine.sync() {
-                slot.fail(self.active.watermark(), &error.to_string());
+                slot.write_failed(self.active.watermark(), &error);
                 return Err(error.into());
             }
         }

@@ -6,9 +6,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use storage::env::Clock;
 
+use crate::{Error, Result};
+
 /// A point on the line. Commits have distinct ones; a snapshot sees the commits at or below its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub u64);
+
+/// The greatest timestamp that a record may hold: a clock reaches it in 292,000 years, and as many lie
+/// above it.
+const RECORDED_MAX: Timestamp = Timestamp(u64::MAX / 2);
+
+impl Timestamp {
+    /// A timestamp from a record, which is damaged if no commit can have had it: later timestamps would
+    /// have no room above it.
+    pub(crate) fn recorded(self, record: impl FnOnce() -> String) -> Result<Self> {
+        match self <= RECORDED_MAX {
+            true => Ok(self),
+            false => Err(Error::DamagedRecord { what: record() }),
+        }
+    }
+}
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,17 +62,35 @@ impl HybridTimestamps {
 
 impl Timestamps for HybridTimestamps {
     fn next(&self) -> Timestamp {
-        let now = self.clock.now_us();
+        let now = self.clock.now_us().min(RECORDED_MAX.0);
+        // It does not come to the end: what is observed ends half-way there.
+        let after = |last: u64| now.max(last.saturating_add(1));
         let previous = self
             .last
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| {
-                Some(now.max(last + 1))
+                Some(after(last))
             })
             .expect("the update always answers");
-        Timestamp(now.max(previous + 1))
+        Timestamp(after(previous))
     }
 
     fn observe(&self, seen: Timestamp) {
         self.last.fetch_max(seen.0, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::env::SimulatedClock;
+
+    use super::*;
+
+    #[test]
+    fn timestamps_never_wrap() {
+        let timestamps = HybridTimestamps::new(Arc::new(SimulatedClock::new(1)));
+        timestamps.observe(Timestamp(u64::MAX - 1));
+        for _ in 0..3 {
+            assert_eq!(timestamps.next(), Timestamp(u64::MAX));
+        }
     }
 }

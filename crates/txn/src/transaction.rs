@@ -295,6 +295,11 @@ impl Transaction {
         self.writes.rollback_to(savepoint)
     }
 
+    /// Gives up a savepoint and those after it: the writes since then go back with the one before it only.
+    pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.writes.release(savepoint)
+    }
+
     /// Commits: everything, or nothing and an error. A [`Error::Conflict`] means that another
     /// transaction changed what this one read; run it again.
     pub fn commit(mut self, durability: Durability) -> Result<Committed> {

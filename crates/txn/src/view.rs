@@ -336,7 +336,7 @@ impl View {
             return Ok(Some(row));
         }
         let (_, slot) = self.locate(table, key)?;
-        if slot.spilled() == 0 {
+        if slot.spilled.count() == 0 {
             return Ok(None);
         }
         // Of the versions at or before the snapshot, the newest comes first.

@@ -1,6 +1,7 @@
 //! A transaction's own writes, buffered until it commits, with savepoints.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -87,21 +88,23 @@ impl Own {
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     tables: Arc<Tables>,
-    /// What each write replaced in `tables`, oldest first; filled only after a savepoint.
-    undo: Vec<Undo>,
-    /// The savepoints that exist, each with the length of `undo` then.
-    savepoints: Vec<(Savepoint, usize)>,
+    /// The savepoints that exist, oldest first.
+    savepoints: Vec<Undo>,
     next_savepoint: u64,
     count: usize,
     bytes: usize,
     bulk_bytes: usize,
+    /// How many edits all savepoints keep, and their bytes.
+    undo_count: usize,
+    undo_bytes: usize,
 }
 
+/// The undo records of a savepoint: what was to become of each row that was written between it and the
+/// next one, before the first of these writes.
 #[derive(Debug)]
 struct Undo {
-    table: TableId,
-    key: Bytes,
-    before: Option<Edit>,
+    savepoint: Savepoint,
+    before: BTreeMap<(TableId, Bytes), Option<Edit>>,
 }
 
 impl Writes {
@@ -110,14 +113,38 @@ impl Writes {
         let size = cost(&key, &edit);
         check("written bytes", TRANSACTION_BYTES_MAX, self.bytes + size)?;
         check("written rows", TRANSACTION_WRITES_MAX, self.count + 1)?;
-        let before = self.replace(table, key.clone(), Some(edit));
-        if !self.savepoints.is_empty() {
-            self.undo.push(Undo { table, key, before });
-        }
+        self.keep_undo(table, &key)?;
+        self.replace(table, key, Some(edit));
         Ok(())
     }
 
-    fn replace(&mut self, table: TableId, key: Bytes, edit: Option<Edit>) -> Option<Edit> {
+    /// Keeps what is to become of a row now for the newest savepoint, unless it has that of an earlier
+    /// write.
+    fn keep_undo(&mut self, table: TableId, key: &Bytes) -> Result<()> {
+        let Some(undo) = self.savepoints.last_mut() else {
+            return Ok(());
+        };
+        let Entry::Vacant(vacant) = undo.before.entry((table, key.clone())) else {
+            return Ok(());
+        };
+        let own = self.tables.get(&table);
+        let before = own.and_then(|own| own.edits.get(key)).cloned();
+        let count = self.undo_count + 1;
+        let bytes = self.undo_bytes + undo_cost(key, &before);
+        check("rows kept for savepoints", TRANSACTION_WRITES_MAX, count)?;
+        check("bytes kept for savepoints", TRANSACTION_BYTES_MAX, bytes)?;
+        vacant.insert(before);
+        (self.undo_count, self.undo_bytes) = (count, bytes);
+        Ok(())
+    }
+
+    /// An undo record is not kept any more.
+    fn forget_undo(&mut self, key: &Bytes, before: &Option<Edit>) {
+        self.undo_count -= 1;
+        self.undo_bytes -= undo_cost(key, before);
+    }
+
+    fn replace(&mut self, table: TableId, key: Bytes, edit: Option<Edit>) {
         // Copied only while a reader of an earlier statement is still at work.
         let tables = Arc::make_mut(&mut self.tables);
         let rows = &mut tables.entry(table).or_default().edits;
@@ -130,7 +157,6 @@ impl Writes {
         self.count = self.count + one - usize::from(before.is_some());
         let removed = before.as_ref().map_or(0, |edit| cost(&key, edit));
         self.bytes = self.bytes + added - removed;
-        before
     }
 
     /// What is to become of a row, if this transaction does anything to it.
@@ -224,25 +250,51 @@ impl Writes {
     pub(crate) fn savepoint(&mut self) -> Savepoint {
         let savepoint = Savepoint(self.next_savepoint);
         self.next_savepoint += 1;
-        self.savepoints.push((savepoint, self.undo.len()));
+        self.savepoints.push(Undo {
+            savepoint,
+            before: BTreeMap::new(),
+        });
         savepoint
     }
 
     /// Takes back every write since the savepoint, which stays usable; later ones are gone.
     pub(crate) fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        let index = self
-            .savepoints
-            .iter()
-            .position(|(known, _)| *known == savepoint);
-        let index = index.ok_or(Error::NoSuchSavepoint)?;
-        self.savepoints.truncate(index + 1);
-        let length = self.savepoints.last().map_or(0, |(_, length)| *length);
-        while self.undo.len() > length {
-            if let Some(Undo { table, key, before }) = self.undo.pop() {
+        let index = self.find(savepoint)?;
+        for undo in self.savepoints.split_off(index).into_iter().rev() {
+            for ((table, key), before) in undo.before {
+                self.forget_undo(&key, &before);
                 self.replace(table, key, before);
             }
         }
+        self.savepoints.push(Undo {
+            savepoint,
+            before: BTreeMap::new(),
+        });
         Ok(())
+    }
+
+    /// Gives up a savepoint and those after it; the writes since then stay, and go back with the one
+    /// before it.
+    pub(crate) fn release(&mut self, savepoint: Savepoint) -> Result<()> {
+        let index = self.find(savepoint)?;
+        for undo in self.savepoints.split_off(index) {
+            for (place, before) in undo.before {
+                let earlier = self.savepoints.last_mut();
+                match earlier.map(|earlier| earlier.before.entry(place.clone())) {
+                    Some(Entry::Vacant(vacant)) => {
+                        vacant.insert(before);
+                    }
+                    _ => self.forget_undo(&place.1, &before),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, savepoint: Savepoint) -> Result<usize> {
+        let mut savepoints = self.savepoints.iter();
+        let index = savepoints.position(|undo| undo.savepoint == savepoint);
+        index.ok_or(Error::NoSuchSavepoint)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -300,6 +352,10 @@ pub(crate) fn writes_in(tables: &Tables, table: TableId, range: &KeyRange) -> Ve
 
 fn cost(key: &Bytes, edit: &Edit) -> usize {
     key.len() + edit.bytes()
+}
+
+fn undo_cost(key: &Bytes, before: &Option<Edit>) -> usize {
+    key.len() + before.as_ref().map_or(0, Edit::bytes)
 }
 
 /// An error unless engines store such a key.
@@ -365,6 +421,68 @@ mod tests {
         assert!(matches!(gone, Err(Error::NoSuchSavepoint)));
         writes.rollback_to(one).unwrap();
         assert_eq!((writes.count, writes.bytes), (1, 2));
+    }
+
+    fn put(writes: &mut Writes, key: &'static str, number: usize) {
+        let row = Edit::Put(number.to_string().into());
+        writes.set(TABLE, key.into(), row).unwrap();
+    }
+
+    #[test]
+    fn a_row_that_is_rewritten_is_kept_once_for_each_savepoint() {
+        let mut writes = Writes::default();
+        put(&mut writes, "a", 0);
+        let outer = writes.savepoint();
+        for number in 1..=1000 {
+            put(&mut writes, "a", number);
+        }
+        let inner = writes.savepoint();
+        for number in 1001..=2000 {
+            put(&mut writes, "a", number);
+        }
+        assert_eq!((writes.undo_count, writes.undo_bytes), (2, 2 + 1 + 4));
+        writes.rollback_to(inner).unwrap();
+        assert_eq!(rows(&writes), ["a=1000"]);
+        writes.rollback_to(outer).unwrap();
+        assert_eq!(rows(&writes), ["a=0"]);
+        assert_eq!((writes.undo_count, writes.undo_bytes), (0, 0));
+    }
+
+    #[test]
+    fn what_was_written_after_a_released_savepoint_goes_back_with_the_one_before() {
+        let mut writes = Writes::default();
+        put(&mut writes, "a", 0);
+        let outer = writes.savepoint();
+        for number in 1..=100 {
+            let inner = writes.savepoint();
+            put(&mut writes, "a", number);
+            put(&mut writes, "b", number);
+            writes.release(inner).unwrap();
+            assert_eq!((writes.savepoints.len(), writes.undo_count), (1, 2));
+            let gone = writes.rollback_to(inner);
+            assert!(matches!(gone, Err(Error::NoSuchSavepoint)));
+        }
+        writes.rollback_to(outer).unwrap();
+        assert_eq!(rows(&writes), ["a=0"]);
+        put(&mut writes, "b", 1);
+        writes.release(outer).unwrap();
+        assert_eq!((writes.undo_count, writes.undo_bytes), (0, 0));
+        assert_eq!(rows(&writes), ["a=0", "b=1"]);
+    }
+
+    #[test]
+    fn savepoints_have_a_limit() {
+        let mut writes = Writes::default();
+        let mut rewrite = || {
+            writes.savepoint();
+            writes.set(TABLE, "a".into(), Edit::Put(vec![0; 1 << 20].into()))
+        };
+        let most = TRANSACTION_BYTES_MAX >> 20;
+        let refused = (0..=most).find_map(|_| rewrite().err()).unwrap();
+        assert!(
+            refused.to_string().contains("bytes kept for savepoints"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Session {
             advices.advise(&recorder, ground, &name)
         };
         let rows = match &self.database.errands {
-            Some(errands) => errands.send(work).await,
+            Some(errands) => errands.send(work).await?,
             None => work(GivenUp::default()),
         }?;
         let rows = AnswerRows::ready("ADVISE", advice::columns(), rows);
@@ -57,7 +57,7 @@ impl Session {
                 // The executors of queries want a runtime, and the background has none of its own.
                 let handle = Handle::current();
                 let work = move |given_up| handle.block_on(trial.run(given_up));
-                errands.send(work).await
+                errands.send(work).await?
             }
             None => Box::pin(trial.run(GivenUp::default())).await,
         }?;

@@ -70,7 +70,9 @@ impl Session {
     pub(super) fn release(&mut self, name: &str) -> Result<Reply> {
         let open = self.open("RELEASE SAVEPOINT")?;
         let index = open.find(name)?;
-        open.savepoints.truncate(index);
+        if let Some(marked) = open.savepoints.drain(index..).next() {
+            open.inner.release(marked.savepoint)?;
+        }
         done("RELEASE")
     }
 

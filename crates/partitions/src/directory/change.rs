@@ -66,10 +66,17 @@ impl Directory {
             self.announce(&new_engines, ids)?;
             self.carry_over(&change)?;
         }
-        let batch = switch_batch(change, &old_engines, &new_engines, ids);
+        // Who makes a table has taken its number, which needs room, or makes it to empty another.
+        let frees_space = change.old.is_empty() || change.new.is_empty();
+        let mut batch = switch_batch(change, &old_engines, &new_engines, ids);
+        if frees_space {
+            batch.free_space();
+        }
         if let Err(error) = self.meta.write(batch, Durability::Synced) {
-            // An engine that refuses even an empty batch is poisoned.
-            if self.meta.write(Batch::new(), Durability::Synced).is_err() {
+            // An engine that refuses even an empty batch is poisoned, and unless it comes back without the
+            // batch, it may be there.
+            let poisoned = self.meta.write(Batch::new(), Durability::Synced).is_err();
+            if poisoned && !self.meta.comes_back() {
                 self.show(table, Some(Entry::InDoubt));
             }
             return Err(error.into());

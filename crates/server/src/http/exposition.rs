@@ -32,6 +32,11 @@ pub(super) fn text(metrics: &Metrics) -> String {
     );
     page.line("engines_down", &[], metrics.engines_down);
     engines(&mut page, metrics);
+    let help = "Runs of background jobs that failed or panicked, by job.";
+    page.family("job_failures_total", "counter", help);
+    for job in &metrics.jobs {
+        page.line("job_failures_total", &[("job", job.name)], job.failures);
+    }
     page.text
 }
 

@@ -108,6 +108,8 @@ async fn metrics_tell_of_partitions_and_statements() {
     assert_eq!(number(&page, all), 2.0);
     assert!(number(&page, "evenkeel_statement_seconds_sum{kind=\"select\"}") > 0.0);
     assert_eq!(number(&page, "evenkeel_engines_down"), 0.0);
+    let failures = "evenkeel_job_failures_total{job=\"group_commit\"}";
+    assert_eq!(number(&page, failures), 0.0);
     for counter in ["flushes", "compactions"] {
         let name = format!("evenkeel_engine_{counter}_total");
         assert_eq!(number(&page, &name), 0.0, "{page}");

@@ -17,8 +17,11 @@
 //! above: every batch adds the most that it can take, and its lock is held until the batch is
 //! written. Zeros begin where an earlier piece of them ended, or a margin past the bound in a journal
 //! that was not seen before. Outside the lock fjall only flushes what it has buffered, less than the
-//! margin. A journal that fjall changes to in the meantime is met with the next piece; until then, its
-//! blocks come one by one.
+//! margin. A journal that fjall changes to in the meantime is met with the next batch.
+//!
+//! That bound rests on what fjall does today. So the place is read before it is written: where there is
+//! a byte that is not zero, nothing is written there, then or ever. And it can be switched off
+//! ([`super::FjallOptions::journal_zeros`]).
 //!
 //! A journal that was there when the engine was opened is appended to and has no room ahead. One that
 //! cannot be extended is left as it is: this saves time and promises nothing.
@@ -61,6 +64,12 @@ pub(super) fn record_bytes_max(operation: &Operation) -> u64 {
 #[derive(Debug)]
 pub(super) struct Ahead {
     engine: PathBuf,
+    /// Whether zeros are written at all.
+    zeros: bool,
+    /// The newest journal, as of the last look.
+    newest: u64,
+    /// Where the one after it will be.
+    next: PathBuf,
     /// A journal that gets no zeros: fjall appends to it, or it could not be extended.
     left_alone: Option<u64>,
     journal: Option<(u64, File)>,
@@ -74,10 +83,14 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Begins with an engine that was just opened, and had a journal before or not.
-    pub(super) fn new(engine: PathBuf, replayed: Option<(u64, PathBuf)>) -> Self {
+    pub(super) fn new(engine: PathBuf, replayed: Option<u64>, zeros: bool) -> Self {
+        let newest = replayed.unwrap_or_default();
         Self {
+            next: journal::path(&engine, newest + 1),
             engine,
-            left_alone: replayed.map(|(number, _)| number),
+            zeros,
+            newest,
+            left_alone: replayed,
             journal: None,
             end_max: 0,
             zeroed: 0,
@@ -86,20 +99,32 @@ impl Ahead {
     }
 
     /// Prepares for a batch of at most so many bytes, which the caller writes before it calls again.
-    pub(super) fn make_room(&mut self, bytes_max: u64) {
-        if self.end_max + bytes_max + MARGIN_BYTES > self.zeroed {
+    /// Answers with the number of the journal that it will lie in, unless fjall changes it meanwhile.
+    pub(super) fn make_room(&mut self, bytes_max: u64) -> u64 {
+        let near = self.end_max + bytes_max + MARGIN_BYTES > self.zeroed;
+        if near || self.next.exists() {
             self.look();
+        }
+        if self.end_max + bytes_max + MARGIN_BYTES > self.zeroed {
             let start = self.zeroed.max(self.end_max + MARGIN_BYTES);
-            if let Some((number, file)) = &self.journal
-                && write_zeros(file, start).is_err()
-            {
-                self.left_alone = Some(*number);
-                self.journal = None;
+            if let Some((number, file)) = &self.journal {
+                match write_zeros(file, start) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        self.zeros = false;
+                        self.journal = None;
+                    }
+                    Err(_) => {
+                        self.left_alone = Some(*number);
+                        self.journal = None;
+                    }
+                }
             }
             self.zeroed = start + PIECE_BYTES;
         }
         self.end_max += bytes_max;
         self.unseen += bytes_max;
+        self.newest
     }
 
     /// Finds the journal that is the newest now.
@@ -112,11 +137,13 @@ impl Ahead {
         let Some((number, path)) = newest.filter(|(number, _)| Some(*number) != known) else {
             return;
         };
+        self.newest = number;
+        self.next = journal::path(&self.engine, number + 1);
         self.journal = None;
-        if Some(number) == self.left_alone {
+        if !self.zeros || Some(number) == self.left_alone {
             return;
         }
-        match File::options().write(true).open(path) {
+        match File::options().read(true).write(true).open(path) {
             Ok(file) => {
                 self.journal = Some((number, file));
                 // Made since the last look, it holds no more than what was written since.
@@ -128,17 +155,28 @@ impl Ahead {
     }
 }
 
-/// Writes a piece. A file that ends before becomes as long as that.
-fn write_zeros(file: &File, start: u64) -> io::Result<()> {
+/// Writes a piece. A file that ends before becomes as long as that. Answers whether there was nothing
+/// but zeros before.
+fn write_zeros(file: &File, start: u64) -> io::Result<bool> {
     let end = start + PIECE_BYTES;
+    let mut found = vec![0; ZEROS.len()];
     let mut position = start;
     while position < end {
         let left = usize::try_from(end - position).unwrap_or(ZEROS.len());
         let zeros = ZEROS.get(..left).unwrap_or(&ZEROS);
+        let count = file.read_at(&mut found, position)?;
+        if found.iter().take(count).any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        let zeros = match count {
+            // Behind the end of the file.
+            0 => zeros,
+            _ => zeros.get(..count).unwrap_or(zeros),
+        };
         file.write_all_at(zeros, position)?;
         position += u64::try_from(zeros.len()).expect("a piece of zeros is small");
     }
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -182,9 +220,11 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn zeros_never_fall_on_a_record(steps in prop::collection::vec(step(), 1..60)) {
+        fn zeros_never_fall_on_a_record(
+            steps in prop::collection::vec(step(), 1..60),
+        ) {
             let folder = tempfile::tempdir().unwrap();
-            let mut ahead = Ahead::new(folder.path().to_path_buf(), None);
+            let mut ahead = Ahead::new(folder.path().to_path_buf(), None, true);
             let mut journals = vec![(create(folder.path(), 1), 0_u64)];
             let mut buffered: u64 = 0;
             for step in steps {
@@ -249,8 +289,8 @@ mod tests {
                 }
                 engine.write(batch, Durability::Synced).unwrap();
             }
-            let (_, journal) = journal::newest(&engine.path).unwrap().unwrap();
-            let end_max = engine.ahead.lock().end_max;
+            let (_, journal) = journal::newest(&engine.core.path).unwrap().unwrap();
+            let end_max = engine.core.ahead.lock().end_max;
             let mut content = vec![0; usize::try_from(end_max + MARGIN_BYTES).unwrap()];
             File::open(journal).unwrap().read_exact_at(&mut content, 0).unwrap();
             let end = content.iter().rposition(|&byte| byte != 0).unwrap() + 1;
@@ -258,10 +298,32 @@ mod tests {
         }
     }
 
+    /// Wherever the bound may be wrong one day, no byte is overwritten.
+    #[test]
+    fn a_byte_that_is_there_ends_the_zeros_for_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ahead = Ahead::new(folder.path().to_path_buf(), None, true);
+        let file = create(folder.path(), 1);
+        let place = MARGIN_BYTES + PIECE_BYTES / 2;
+        file.write_all_at(b"a record past the bound", place)
+            .unwrap();
+        for _ in 0..40 {
+            ahead.make_room(PIECE_BYTES / 8);
+        }
+        let mut found = [0; 23];
+        file.read_exact_at(&mut found, place).unwrap();
+        assert_eq!(&found, b"a record past the bound");
+        assert!(!ahead.zeros && ahead.journal.is_none());
+        let later = create(folder.path(), 2);
+        ahead.make_room(100);
+        let blocks = std::os::unix::fs::MetadataExt::blocks(&later.metadata().unwrap());
+        assert_eq!(blocks, 0, "nor anywhere else");
+    }
+
     #[test]
     fn a_journal_becomes_longer_ahead_of_its_records() {
         let folder = tempfile::tempdir().unwrap();
-        let mut ahead = Ahead::new(folder.path().to_path_buf(), None);
+        let mut ahead = Ahead::new(folder.path().to_path_buf(), None, true);
         let file = create(folder.path(), 1);
         let length = file.metadata().unwrap().len();
         let mut end = 0;
@@ -275,13 +337,13 @@ mod tests {
     #[test]
     fn blocks_are_there_before_the_records() {
         let folder = tempfile::tempdir().unwrap();
-        let mut ahead = Ahead::new(folder.path().to_path_buf(), None);
+        let mut ahead = Ahead::new(folder.path().to_path_buf(), None, true);
         let file = create(folder.path(), 1);
         ahead.make_room(100);
         let blocks = std::os::unix::fs::MetadataExt::blocks(&file.metadata().unwrap());
         assert_eq!(blocks * 512, PIECE_BYTES);
         let appended = create(folder.path(), 2);
-        let mut ahead = Ahead::new(folder.path().to_path_buf(), Some((2, PathBuf::new())));
+        let mut ahead = Ahead::new(folder.path().to_path_buf(), Some(2), true);
         ahead.make_room(100);
         let blocks = std::os::unix::fs::MetadataExt::blocks(&appended.metadata().unwrap());
         assert_eq!(blocks, 0);

@@ -45,6 +45,11 @@ impl Counters {
         }
     }
 
+    /// The counter of compactions, for fjall to be opened with again.
+    pub(super) fn compactions(&self) -> &Compactions {
+        &self.compactions
+    }
+
     /// Keeps what a space counted that is dropped.
     pub(super) fn retire(&self, flushes: u64) {
         self.flushes_dropped.fetch_add(flushes, Ordering::Relaxed);

@@ -23,6 +23,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::failure::translate_io;
+use crate::error::LOCK;
 use crate::{Error, Result};
 
 /// The format that this program writes, and the newest that it reads.
@@ -35,6 +36,9 @@ const MARKER: &str = "EVENKEEL";
 const MARKER_DRAFT: &str = "EVENKEEL.new";
 const ENGINE: &str = "engine";
 const ENGINE_DRAFT: &str = "engine.new";
+
+/// A file of the engine that it has from the beginning.
+const VERSION: &str = "version";
 
 /// What the root of a fresh file system holds.
 const MOUNT_POINT_ONLY: &str = "lost+found";
@@ -54,7 +58,11 @@ pub(super) fn claim(root: &Path) -> Result<File> {
         Err(TryLockError::WouldBlock) => Err(Error::Locked {
             path: root.to_path_buf(),
         }),
-        Err(TryLockError::Error(error)) => Err(translate_io("lock", &marker, error)),
+        Err(TryLockError::Error(source)) => Err(Error::Io {
+            action: LOCK,
+            path: marker,
+            source,
+        }),
     }
 }
 
@@ -73,11 +81,7 @@ fn check_or_mark(root: &Path) -> Result<()> {
             fs::create_dir_all(root).map_err(|error| translate_io("create", root, error))?;
             write_marker(root)
         }
-        Err(source) => Err(Error::Io {
-            action: "read",
-            path: marker,
-            source,
-        }),
+        Err(error) => Err(translate_io("read", &marker, error)),
     }
 }
 
@@ -112,12 +116,15 @@ fn refuse_foreign(root: &Path) -> Result<()> {
         let name = entry
             .map_err(|error| translate_io("list", root, error))?
             .file_name();
-        if name != MARKER_DRAFT && name != MOUNT_POINT_ONLY {
+        if name != MARKER_DRAFT && name != ENGINE_DRAFT && name != MOUNT_POINT_ONLY {
             names.push(name.to_string_lossy().into_owned());
         }
     }
     if names.is_empty() {
         return Ok(());
+    }
+    if engine_path(root).join(VERSION).is_file() {
+        return Err(missing(root.join(MARKER)));
     }
     names.sort();
     let more = names.len().saturating_sub(FOREIGN_NAMES_MAX);
@@ -138,12 +145,17 @@ fn write_marker(root: &Path) -> Result<()> {
         writeln!(file, "evenkeel {FORMAT_VERSION}")?;
         file.sync_all()
     });
-    written.map_err(|error| translate_io("write", &draft, error))?;
+    if let Err(error) = written {
+        // The next open writes it again in any case.
+        let _ = fs::remove_file(&draft);
+        return Err(translate_io("write", &draft, error));
+    }
     move_into_place(root, MARKER_DRAFT, MARKER)
 }
 
 /// Makes the engine's folder with `create`, which must leave nothing open.
 pub(super) fn create_engine(root: &Path, create: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    refuse_lost_engine(root)?;
     let draft = root.join(ENGINE_DRAFT);
     // A draft is what a crash left of an engine that was never opened.
     match fs::remove_dir_all(&draft) {
@@ -152,36 +164,77 @@ pub(super) fn create_engine(root: &Path, create: impl FnOnce(&Path) -> Result<()
         }
         _ => {}
     }
-    create(&draft)?;
+    create(&draft).inspect_err(|_| {
+        // As above.
+        let _ = fs::remove_dir_all(&draft);
+    })?;
     move_into_place(root, ENGINE_DRAFT, ENGINE)
 }
 
-/// Checks that the engine's folder has the files without which fjall would make parts of it anew.
-pub(super) fn check_engine(engine: &Path) -> Result<()> {
-    for name in ["version", "keyspaces/0/current"] {
-        let path = engine.join(name);
-        if !path.is_file() {
+/// Refuses a directory that had an engine: everything else comes after it.
+fn refuse_lost_engine(root: &Path) -> Result<()> {
+    let before = [MARKER, MARKER_DRAFT, ENGINE_DRAFT, MOUNT_POINT_ONLY];
+    for entry in fs::read_dir(root).map_err(|error| translate_io("list", root, error))? {
+        let entry = entry.map_err(|error| translate_io("list", root, error))?;
+        let found = entry.file_name();
+        if before.iter().all(|name| found != *name) {
+            let detail = format!("it is missing, and there is {}", found.display());
             return Err(Error::Damaged {
-                path,
-                detail: "the file is missing".into(),
+                path: engine_path(root),
+                detail,
             });
         }
     }
     Ok(())
 }
 
+/// Checks that the engine's folder has the files without which fjall would make parts of it anew.
+pub(super) fn check_engine(engine: &Path) -> Result<()> {
+    for name in [VERSION, "keyspaces/0/current"] {
+        let path = engine.join(name);
+        match fs::metadata(&path) {
+            Ok(found) if found.is_file() => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(translate_io("look for", &path, error));
+            }
+            _ => return Err(missing(path)),
+        }
+    }
+    Ok(())
+}
+
+fn missing(path: PathBuf) -> Error {
+    Error::Damaged {
+        path,
+        detail: "it is missing".into(),
+    }
+}
+
 fn move_into_place(root: &Path, draft: &str, name: &str) -> Result<()> {
     let place = root.join(name);
     fs::rename(root.join(draft), &place).map_err(|error| translate_io("write", &place, error))?;
-    sync_directory(root).map_err(|error| translate_io("sync", root, error))
+    sync_directory(root)
 }
 
-fn sync_directory(path: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(path)?.sync_all()
-    } else {
-        Ok(())
+/// Syncs which files a folder has.
+pub(super) fn sync_directory(path: &Path) -> Result<()> {
+    let synced = File::open(path).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| translate_io("sync", path, error))
+}
+
+/// Syncs which files the spaces of an engine have, where it may have failed before.
+pub(super) fn sync_spaces(engine: &Path) -> Result<()> {
+    let folder = engine.join("keyspaces");
+    let failed = |error| translate_io("list", &folder, error);
+    for space in fs::read_dir(&folder).map_err(failed)? {
+        let space = space.map_err(failed)?.path();
+        for folder in [space.join("tables"), space] {
+            if folder.is_dir() {
+                sync_directory(&folder)?;
+            }
+        }
     }
+    sync_directory(&folder)
 }
 
 /// The disk that the files below `path` take.

@@ -49,6 +49,10 @@ pub(super) fn translate(action: &'static str, path: &Path, error: ::fjall::Error
             path: path.to_path_buf(),
             detail: "a checksum does not match".into(),
         },
+        Fjall::Storage(LsmError::Unrecoverable) => Error::Damaged {
+            path: path.to_path_buf(),
+            detail: "a table that belongs to it is missing or cut".into(),
+        },
         other => Error::Damaged {
             path: path.to_path_buf(),
             detail: other.to_string(),

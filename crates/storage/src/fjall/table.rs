@@ -1,14 +1,28 @@
-//! The table check: no table claims more parts than it has room for.
+//! The table check: what fjall takes for granted about the files of a space, looked at before it does.
 //!
-//! fjall keeps tables and versions in files that end with a list of their parts. It checks the list's
-//! checksum, but only after it has reserved memory for as many parts as the list claims; a flipped
-//! bit in that count can ask for gigabytes and end the process. So the count is looked at first.
+//! **Lists of parts.** fjall keeps tables and versions in files that end with a list of their parts. It
+//! checks the list's checksum, but only after it has reserved memory for as many parts as the list
+//! claims; a flipped bit in that count can ask for gigabytes and end the process. So the count is looked
+//! at first.
 //!
 //! ```text
 //!                ┌ at ───────────┬───────────┬───────┐┌───────────┬─────┬──────────┬────────┬─────────┐
 //!   … blocks …   │ T O C !       │ count u32 │ parts ││ S F A ! 1 │ 0   │ xxh3 128 │ at u64 │ len u64 │
 //!                └───────────────┴───────────┴───────┘└───────────┴─────┴──────────┴────────┴─────────┘
 //! ```
+//!
+//! **Versions.** Which tables make up a space stands in a version file, `v7`, and which version counts in
+//! `current`, with a checksum that fjall writes and never reads:
+//!
+//! ```text
+//!   current     ┌─────────────┬──────────────┬───┐
+//!               │ version u64 │ xxh3 128     │ 0 │     integers little-endian
+//!               └─────────────┴──────────────┴───┘
+//! ```
+//!
+//! **Spaces.** fjall takes a space without `current` for one that was never made, and removes it. So each
+//! gets a file `MADE` when it was, which goes before a space is dropped: where it stands and `current`
+//! does not, the space is damaged.
 //!
 //! Everything else about a table is left to fjall, which knows which tables count: a crash leaves
 //! unfinished ones behind that do not.
@@ -17,8 +31,13 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use xxhash_rust::xxh3::xxh3_128;
+
 use super::failure::translate_io;
 use crate::{Error, Result};
+
+/// Says that a space was made.
+const MADE: &str = "MADE";
 
 const TRAILER_BYTES: u64 = 38;
 const LIST_HEAD_BYTES: u64 = 8;
@@ -31,11 +50,70 @@ pub(super) fn check(engine: &Path) -> Result<()> {
     let failed = |error| translate_io("list", engine, error);
     for space in fs::read_dir(engine.join("keyspaces")).map_err(failed)? {
         let space = space.map_err(failed)?.path();
+        check_version(&space)?;
         for folder in [space.join("tables"), space] {
             if folder.is_dir() {
                 check_folder(&folder)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Notes that a space was made.
+///
+/// A note that cannot be written is missed only by the check above.
+pub(super) fn note_made(space: &Path) {
+    let _ = File::options()
+        .create(true)
+        .append(true)
+        .open(space.join(MADE));
+}
+
+/// Takes back that a space was made, because it is dropped next.
+pub(super) fn forget_made(space: &Path) -> Result<()> {
+    let note = space.join(MADE);
+    let removed = match fs::remove_file(&note) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.and_then(|()| File::open(space)?.sync_all()),
+    };
+    removed.map_err(|error| translate_io("remove", &note, error))
+}
+
+/// Checks that the version that counts is what was written.
+fn check_version(space: &Path) -> Result<()> {
+    let path = space.join("current");
+    let current = match fs::read(&path) {
+        Ok(current) => current,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if space.join(MADE).exists() {
+                let detail = "the file is missing".into();
+                return Err(Error::Damaged { path, detail });
+            }
+            return Ok(());
+        }
+        Err(error) => return Err(translate_io("read", &path, error)),
+    };
+    let fields = current.split_first_chunk().and_then(|(version, rest)| {
+        let (checksum, kind) = rest.split_first_chunk()?;
+        (kind == [0]).then_some((u64::from_le_bytes(*version), u128::from_le_bytes(*checksum)))
+    });
+    let Some((version, checksum)) = fields else {
+        let detail = "it does not name a version".into();
+        return Err(Error::Damaged { path, detail });
+    };
+    let path = space.join(format!("v{version}"));
+    let content = match fs::read(&path) {
+        Ok(content) => content,
+        // Files of a space that was being dropped go in any order.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !space.join(MADE).exists() => {
+            return Ok(());
+        }
+        Err(error) => return Err(translate_io("read", &path, error)),
+    };
+    if xxh3_128(&content) != checksum {
+        let detail = "a checksum does not match".into();
+        return Err(Error::Damaged { path, detail });
     }
     Ok(())
 }

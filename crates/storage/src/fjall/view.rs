@@ -2,31 +2,63 @@
 
 use std::fs::File;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use ::fjall::{Database, Readable};
+use ::fjall::Readable;
 use bytes::Bytes;
 
-use super::{Spaces, failure, find};
+use super::core::{Core, Spaces, find, view};
+use super::failure;
 use crate::engine::check_key;
-use crate::{Direction, ENGINE_KEY_BYTES_MAX, KeyRange, Pair, Result, Scan, Snapshot, SpaceId};
+use crate::{
+    Direction, ENGINE_KEY_BYTES_MAX, Error, KeyRange, Pair, Result, Scan, Snapshot, SpaceId,
+};
 
 pub(super) struct FjallSnapshot {
-    /// None before the first write, when there is nothing to see: fjall takes a snapshot of its
-    /// instant 0 for none at all when it looks for the oldest one, and then gives up what others see.
     view: Option<::fjall::Snapshot>,
     spaces: Arc<Spaces>,
+    life: Life,
+}
+
+/// The opening that a snapshot is of.
+#[derive(Clone)]
+struct Life {
+    number: u64,
+    newest: Arc<AtomicU64>,
     _lock: Arc<File>,
 }
 
+impl Life {
+    /// What an error means: files may be gone by right when fjall was opened again.
+    fn explain(&self, path: &Path, error: Error) -> Error {
+        match error {
+            Error::Damaged { .. } if self.newest.load(Ordering::Acquire) != self.number => {
+                Error::Interrupted {
+                    path: path.to_path_buf(),
+                }
+            }
+            other => other,
+        }
+    }
+}
+
 impl FjallSnapshot {
-    pub(super) fn new(database: &Database, spaces: Arc<Spaces>, lock: Arc<File>) -> Self {
-        let written = database.visible_seqno() > 0;
+    pub(super) fn new(core: &Core) -> Self {
+        let life = Life {
+            number: core.openings.load(Ordering::Acquire),
+            newest: Arc::clone(&core.openings),
+            _lock: Arc::clone(&core.lock),
+        };
+        let opening = core.opening.load();
         Self {
-            view: written.then(|| database.snapshot()),
-            spaces,
-            _lock: lock,
+            view: match &opening.database {
+                Some(database) => view(database),
+                None => opening.last_view.clone(),
+            },
+            spaces: Arc::clone(&opening.spaces),
+            life,
         }
     }
 }
@@ -37,7 +69,8 @@ impl Snapshot for FjallSnapshot {
         let (Some(view), Ok(())) = (&self.view, check_key(key)) else {
             return Ok(None);
         };
-        let value = failure::contain("read", keyspace.path(), || view.get(keyspace, key))?;
+        let value = failure::contain("read", keyspace.path(), || view.get(keyspace, key))
+            .map_err(|error| self.life.explain(keyspace.path(), error))?;
         Ok(value.map(Bytes::from))
     }
 
@@ -50,6 +83,7 @@ impl Snapshot for FjallSnapshot {
             pairs: view.range(keyspace, bounds(range)),
             direction,
             path: keyspace.path().to_path_buf(),
+            life: self.life.clone(),
             failed: false,
         }))
     }
@@ -76,6 +110,7 @@ struct FjallScan {
     pairs: ::fjall::Iter,
     direction: Direction,
     path: PathBuf,
+    life: Life,
     failed: bool,
 }
 
@@ -95,7 +130,8 @@ impl Iterator for FjallScan {
             guard.map(::fjall::Guard::into_inner).transpose()
         });
         self.failed = next.is_err();
-        next.map(|pair| pair.map(|(key, value)| (key.into(), value.into())))
+        next.map_err(|error| self.life.explain(&self.path, error))
+            .map(|pair| pair.map(|(key, value)| (key.into(), value.into())))
             .transpose()
     }
 }

@@ -108,9 +108,8 @@ impl Store {
     /// Finishes the loads that a crash left between their rows and the rest, and forgets those whose
     /// rows never appeared. To be called before anything else is done with an engine.
     pub(crate) fn finish_loads(&self, slot: &Slot) -> Result<()> {
-        let damaged = || Error::DamagedRecord {
-            what: "what a transaction writes besides a load".to_owned(),
-        };
+        let record = || "what a transaction writes besides a load".to_owned();
+        let damaged = || Error::DamagedRecord { what: record() };
         let snapshot = slot.snapshot()?;
         let spaces = slot.engine.spaces()?;
         let range = prefix_range(LOAD_PREFIX);
@@ -119,7 +118,7 @@ impl Store {
             let stamp = place.get(1..).and_then(|stamp| stamp.try_into().ok());
             let stamp = Timestamp(u64::from_be_bytes(stamp.ok_or_else(damaged)?));
             let pending = Pending::decode(&bytes).ok_or_else(damaged)?;
-            self.timestamps.observe(stamp);
+            self.timestamps.observe(stamp.recorded(record)?);
             let space = table_space(pending.table);
             let found = match spaces.contains(&space) {
                 true => slot.get(space, &pending.first)?,
