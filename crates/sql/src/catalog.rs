@@ -1,6 +1,7 @@
 //! Every table and sequence by name.
 
 mod change;
+mod constrain;
 mod replace;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use crate::sequence::Sequence;
 use crate::{Error, ForeignKey, Result, Schema};
 
 pub(crate) use change::{Change, NewTable};
+pub(crate) use constrain::Validation;
 
 /// How many edits apart a name may be to be offered instead of one that does not exist.
 const NEAREST_EDITS_MAX: usize = 2;

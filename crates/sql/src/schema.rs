@@ -133,6 +133,11 @@ impl Schema {
         self
     }
 
+    /// Whether writers fill a column although readers may find NULLs in it.
+    pub(crate) fn fills(&self, column: &str) -> bool {
+        self.filled.iter().any(|filled| filled == column)
+    }
+
     /// The conditions that its rows keep, as CHECK says.
     pub(crate) fn conditions(&self) -> &[Arc<Condition>] {
         &self.conditions

@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
+use tempfile::TempDir;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
@@ -13,6 +14,11 @@ use crate::process::Server;
 const ROWS: usize = 30_000;
 const VALIDATE: &str =
     "ALTER TABLE wide ADD CONSTRAINT c CHECK (a >= 0 AND sqrt(abs(a)::double precision) >= 0)";
+
+/// The same beside changes of columns, which end up in the same instant.
+const VALIDATE_MIXED: &str =
+    "ALTER TABLE wide ADD COLUMN note text DEFAULT 'none', ADD COLUMN b int CHECK (b > 0),
+     ADD CONSTRAINT c CHECK (a >= 0 AND sqrt(abs(a)::double precision) >= 0)";
 
 /// How often a writer tries to break a constraint that is about to come.
 const TRIES_MAX: usize = 10_000;
@@ -53,6 +59,27 @@ async fn wait_until_kept(writer: &Client) {
 
 #[tokio::test]
 async fn everybody_goes_on_while_rows_are_validated() {
+    go_on_beside(VALIDATE).await;
+}
+
+#[tokio::test]
+async fn everybody_goes_on_while_rows_are_validated_for_columns_that_change_too() {
+    let (_data, server) = go_on_beside(VALIDATE_MIXED).await;
+    let client = server.connect().await;
+    let all = "SELECT count(*) FROM wide WHERE note = 'none' AND b IS NULL";
+    let rows: i64 = client.query_one(all, &[]).await.unwrap().get(0);
+    assert_eq!(usize::try_from(rows).unwrap(), ROWS + 20);
+    let refused = client
+        .batch_execute("INSERT INTO wide VALUES (0, 1, 'x', 0)")
+        .await;
+    assert_eq!(
+        refused.unwrap_err().code(),
+        Some(&SqlState::CHECK_VIOLATION)
+    );
+}
+
+/// Lets others read and write while a definition validates the rows of a table.
+async fn go_on_beside(validate: &str) -> (TempDir, Server) {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let definer = wide(&server).await;
@@ -61,7 +88,7 @@ async fn everybody_goes_on_while_rows_are_validated() {
         server.connect().await,
         server.connect().await,
     ];
-    let mut definition = pin!(definer.batch_execute(VALIDATE));
+    let mut definition = pin!(definer.batch_execute(validate));
     let mut waiting = pin!(other.batch_execute("CREATE TABLE later (id bigint PRIMARY KEY)"));
     assert!(is_done(definition.as_mut()).await.is_none());
     wait_until_kept(&writer).await;
@@ -84,6 +111,7 @@ async fn everybody_goes_on_while_rows_are_validated() {
         refused.unwrap_err().code(),
         Some(&SqlState::CHECK_VIOLATION)
     );
+    (data, server)
 }
 
 #[tokio::test]

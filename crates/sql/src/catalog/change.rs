@@ -7,9 +7,7 @@
 //!                     foreign key those of the tables that it refers to
 //!                  2  the record                                                   it is changed
 //!                  3  the new schema is shown, in the new epoch
-//!   ADD CONSTRAINT 1  the new schema is shown, in a new epoch: every writer keeps the constraint
-//!                  2  the rows are validated, while others write
-//!                  3  the record                                                   it is there
+//!   ADD CONSTRAINT    the rows are validated while others write ([`super::constrain`])
 //!   CREATE INDEX   1  a table for its entries, with a record that says it is owned
 //!                  2  the table's record, which lists it as not ready, in the next epoch
 //!                  3  entries for all rows, while others write ([`crate::index`])
@@ -20,9 +18,6 @@
 //!   DROP TABLE     1  the table with its record                                    it is gone
 //!                  2  what it owned
 //! ```
-//!
-//! A constraint that rows do not meet is taken back by a third epoch, and after a crash before its record
-//! it never was: until then only rows that meet it were written, and no client was told that it is there.
 //!
 //! Loading drops every table that has no record, that is "building", or that is owned and on nobody's
 //! list, and strikes indexes that are not ready from the lists. A query that is at work on a table when
@@ -38,7 +33,7 @@ use super::{Catalog, Table};
 use crate::record::{self, Record};
 use crate::schema::{Owned, Parts, Target};
 use crate::sequence::{Definition, Sequence};
-use crate::{Column, Error, Index, Result, Schema};
+use crate::{Error, Index, Result, Schema};
 
 /// A table to be made.
 pub(crate) struct NewTable<'n> {
@@ -147,9 +142,11 @@ impl<'c> Change<'c> {
         }
         let schema = Schema::from_parts(parts)?;
         let record = record::encode(&Record::Table(Box::new(schema.clone())));
-        self.store.create_table(id, split_keys, record)?;
         let epoch = 0;
         let table = Arc::new(Table::new(id, schema, epoch, None, Timestamp::default())?);
+        // Also if that fails: its record may be there.
+        made.push(id);
+        self.store.create_table(id, split_keys, record)?;
         self.show_sequences(new_sequences);
         Ok(table)
     }
@@ -174,14 +171,14 @@ impl<'c> Change<'c> {
     /// Begins a new epoch of tables whose schemas stay, because their writers have to know of something
     /// that is about to refer to them. Nobody can write to them until what comes of this is shown, in one
     /// instant with the table that refers to them.
-    fn renew(&self, tables: &[Arc<Table>]) -> Result<Vec<Arc<Table>>> {
+    pub(super) fn renew(&self, tables: &[Arc<Table>]) -> Result<Vec<Arc<Table>>> {
         let tables = tables.iter();
         let renewed = tables.map(|table| self.begin_epoch(table, table.schema.clone()));
         renewed.collect()
     }
 
     /// Begins a new epoch of a table, with a schema that is not shown yet.
-    fn begin_epoch(&self, table: &Table, schema: Schema) -> Result<Arc<Table>> {
+    pub(super) fn begin_epoch(&self, table: &Table, schema: Schema) -> Result<Arc<Table>> {
         let (epoch, since) = (table.epoch + 1, Timestamp::default());
         let new = Table::new(table.id, schema, epoch, Some(table), since)?;
         self.store.set_epoch(table.id, epoch);
@@ -189,7 +186,7 @@ impl<'c> Change<'c> {
     }
 
     /// Lets tables be written to as before.
-    fn restore(&self, tables: &[Arc<Table>]) {
+    pub(super) fn restore(&self, tables: &[Arc<Table>]) {
         for table in tables {
             self.store.set_epoch(table.id, table.epoch);
         }
@@ -198,6 +195,10 @@ impl<'c> Change<'c> {
     /// Makes an empty table for the entries of an index.
     pub(crate) fn create_index(&self, owner: TableId, name: &str) -> Result<TableId> {
         let id = TableId(self.store.fresh_id()?);
+        self.make_index(id, owner, name)
+    }
+
+    pub(super) fn make_index(&self, id: TableId, owner: TableId, name: &str) -> Result<TableId> {
         let name = name.to_owned();
         let record = record::encode(&Record::Index { name, owner });
         self.store.create_table(id, &[], record)?;
@@ -246,61 +247,8 @@ impl<'c> Change<'c> {
         Ok(altered)
     }
 
-    /// Gives a table another schema. `validate` looks whether its rows meet it, when no writer writes rows any
-    /// more that do not; if it fails nothing changes. `parents` are the tables that new foreign keys
-    /// refer to.
-    pub(crate) fn alter_validated(
-        &self,
-        table: &Table,
-        schema: Schema,
-        parents: &[Arc<Table>],
-        validate: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        if adds_constraints_only(table.schema.parts(), schema.parts()) {
-            return self.constrain(table, schema, parents, validate);
-        }
-        let old_name = table.schema.name();
-        let outcome = self.renew(parents).and_then(|renewed| {
-            let altered = self.write(table, schema, Timestamp::default(), validate)?;
-            let parents = renewed.iter().map(|one| (one.schema.name(), one));
-            self.put(std::iter::once((old_name, &altered)).chain(parents));
-            Ok(())
-        });
-        outcome.inspect_err(|_| self.restore(parents))
-    }
-
-    /// Adds constraints, which writers keep while the rows that are there are validated.
-    fn constrain(
-        &self,
-        table: &Table,
-        schema: Schema,
-        parents: &[Arc<Table>],
-        validate: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let kept = kept_by_writers(table.schema.parts(), schema.parts())?;
-        let outcome = self.renew(parents).and_then(|renewed| {
-            let constrained = self.begin_epoch(table, kept)?;
-            Ok((constrained, renewed))
-        });
-        let (constrained, renewed) = outcome.inspect_err(|_| self.restore(parents))?;
-        let all = std::iter::once(&constrained).chain(&renewed);
-        self.put(all.map(|one| (one.schema.name(), one)));
-        let record = record::encode(&Record::Table(Box::new(schema.clone())));
-        let written = validate().and_then(|()| Ok(self.store.set_record(table.id, record)?));
-        let shown = match &written {
-            // Rows of this epoch meet the constraints, so it goes on.
-            Ok(()) => {
-                let (epoch, since) = (constrained.epoch, Timestamp::default());
-                Arc::new(Table::new(table.id, schema, epoch, Some(table), since)?)
-            }
-            Err(_) => self.begin_epoch(&constrained, table.schema.clone())?,
-        };
-        self.put([(table.schema.name(), &shown)]);
-        written
-    }
-
     /// Writes another schema of a table down, which is not shown yet.
-    fn write(
+    pub(super) fn write(
         &self,
         table: &Table,
         schema: Schema,
@@ -437,37 +385,6 @@ pub(super) fn renumber(parts: &mut Parts, numbers: &[(TableId, TableId)]) {
             *index = new(*index);
         }
     }
-}
-
-/// Whether a schema differs from another by further constraints and nothing else.
-fn adds_constraints_only(old: &Parts, new: &Parts) -> bool {
-    let strict = |(old, new): (&Column, &Column)| new.not_null || !old.not_null;
-    let kept = old.checks.iter().all(|check| new.checks.contains(check))
-        && (old.foreign_keys.iter()).all(|key| new.foreign_keys.contains(key))
-        && old.columns.iter().zip(&new.columns).all(strict);
-    let unconstrained = |parts: &Parts| {
-        let mut parts = parts.clone();
-        parts.checks.clear();
-        parts.foreign_keys.clear();
-        for column in &mut parts.columns {
-            column.not_null = false;
-        }
-        parts
-    };
-    kept && unconstrained(old) == unconstrained(new)
-}
-
-/// A schema by which writers keep the constraints of `new`, and readers count on no more than those of
-/// `old`: a column that is about to be NOT NULL may hold NULLs yet.
-fn kept_by_writers(old: &Parts, new: &Parts) -> Result<Schema> {
-    let mut parts = new.clone();
-    let mut filled = Vec::new();
-    for (column, old) in parts.columns.iter_mut().zip(&old.columns) {
-        if std::mem::replace(&mut column.not_null, old.not_null) && !old.not_null {
-            filled.push(column.name.clone());
-        }
-    }
-    Ok(Schema::from_parts(parts)?.filling(filled))
 }
 
 /// Whether rows written by one schema are not what the other would have written.

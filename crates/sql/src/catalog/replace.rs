@@ -60,14 +60,15 @@ impl Change<'_> {
 
     /// An empty table with the partitions of another, and what its schema is made of.
     fn empty_successor(&self, table: &Table, made: &mut Vec<TableId>) -> Result<(TableId, Parts)> {
-        let id = TableId(self.store.fresh_id()?);
+        let id = TableId(self.store.fresh_id_from_reserve()?);
         let building = record::encode(&Record::Building);
         let bounds = bounds(self.store, table.id)?;
         self.store.create_table(id, &bounds, building)?;
         made.push(id);
         let mut parts = table.schema.parts().clone();
         for index in &mut parts.indexes {
-            index.id = self.create_index(id, &index.name)?;
+            let entries = TableId(self.store.fresh_id_from_reserve()?);
+            index.id = self.make_index(entries, id, &index.name)?;
             // It has an entry for each of no rows.
             index.ready = true;
             made.push(index.id);

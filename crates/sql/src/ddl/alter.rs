@@ -1,8 +1,8 @@
 //! ALTER TABLE: several changes become one new schema, which takes effect at once.
 //!
-//! Columns come and go without a row being written. What needs the rows looks at them when nobody can
-//! write by the old schema any more: NOT NULL, and a default that differs from row to row, for which
-//! the table must be empty. An index is built after that, while others write. ADD PRIMARY KEY writes every row anew, and SPLIT and MERGE change only
+//! Columns come and go without a row being written. Constraints are validated while others write; a
+//! default that differs from row to row, for which the table must be empty, is looked at when writers by
+//! the old schema are refused. An index is built after that, while others write. ADD PRIMARY KEY writes every row anew, and SPLIT and MERGE change only
 //! partitions; those stand alone.
 
 mod constraint;
@@ -20,7 +20,7 @@ use txn::{Direction, KeyRange, TableId};
 
 use super::columns::{self, NewColumn};
 use super::{Ground, constraints, options, partitions, table};
-use crate::catalog::Change;
+use crate::catalog::{Change, Validation};
 use crate::check;
 use crate::default::{canonical, default_scalar};
 use crate::generated::renamed;
@@ -54,7 +54,7 @@ pub(super) fn alter(ground: Ground<'_>, alter: &AlterTable) -> Result<Vec<TableI
     let mut draft = Draft::new(ground, &change, &table);
     let mut outcome = Ok(());
     for action in &alter.actions {
-        outcome = outcome.and_then(|()| draft.apply(&action.kind));
+        outcome = outcome.and_then(|()| draft.apply_noting(&action.kind));
     }
     draft.end(outcome)
 }
@@ -95,6 +95,8 @@ struct Draft<'d> {
     sequences: Vec<Arc<Sequence>>,
     /// Indexes and sequences to be dropped if it succeeds.
     dropped: Vec<TableId>,
+    /// Names of constraints that are gone, or were.
+    unconstrained: Vec<String>,
 }
 
 impl<'d> Draft<'d> {
@@ -108,6 +110,7 @@ impl<'d> Draft<'d> {
             made: Vec::new(),
             sequences: Vec::new(),
             dropped: Vec::new(),
+            unconstrained: Vec::new(),
         }
     }
 
@@ -116,6 +119,16 @@ impl<'d> Draft<'d> {
         let (change, made) = (self.change, self.made.clone());
         let outcome = outcome.and_then(|()| self.finish());
         outcome.inspect_err(|_| change.discard(made))
+    }
+
+    /// Applies an action, and notes which constraints went with it.
+    fn apply_noting(&mut self, action: &AlterationKind) -> Result<()> {
+        let before = constraint_names(&self.parts);
+        self.apply(action)?;
+        let after = constraint_names(&self.parts);
+        let gone = before.into_iter().filter(|name| !after.contains(name));
+        self.unconstrained.extend(gone);
+        Ok(())
     }
 
     fn apply(&mut self, action: &AlterationKind) -> Result<()> {
@@ -184,17 +197,14 @@ impl<'d> Draft<'d> {
 
     fn finish(self) -> Result<Vec<TableId>> {
         let schema = Schema::from_parts(self.parts)?;
-        let strict = newly_strict(self.table.schema(), &schema);
-        let known = self.table.schema().foreign_keys();
         constraints::refuse_ttl(self.ground, self.table, &schema)?;
-        let parents = constraints::parents(self.ground, known, schema.foreign_keys());
-        let validate = || {
-            let needs_empty = self.needs_empty.as_deref();
-            check_rows(self.ground, self.table, &schema, &strict, needs_empty)?;
-            constraints::check_rows(self.ground, self.table, &schema)
+        let validation = Rows {
+            ground: self.ground,
+            needs_empty: self.needs_empty,
+            unconstrained: self.unconstrained,
         };
         self.change
-            .alter_validated(self.table, schema.clone(), &parents, validate)?;
+            .alter_validated(self.table, schema.clone(), &validation)?;
         self.change.show_sequences(self.sequences);
         self.change.hide_sequences(&self.dropped);
         self.change.discard(self.dropped);
@@ -475,6 +485,34 @@ impl<'d> Draft<'d> {
     }
 }
 
+fn constraint_names(parts: &Parts) -> Vec<String> {
+    let checks = parts.checks.iter().map(|check| &check.name);
+    let foreign = parts.foreign_keys.iter().map(|key| &key.name);
+    checks.chain(foreign).cloned().collect()
+}
+
+/// The rows of a table, as an ALTER looks at them.
+struct Rows<'d> {
+    ground: Ground<'d>,
+    /// The column for which there must be none.
+    needs_empty: Option<String>,
+    /// Names of constraints that others may have now.
+    unconstrained: Vec<String>,
+}
+
+impl Validation for Rows<'_> {
+    fn parents(&self, old: &Schema, new: &Schema) -> Vec<Arc<Table>> {
+        constraints::parents(self.ground, old.foreign_keys(), new.foreign_keys())
+    }
+
+    fn validate(&self, table: &Arc<Table>, schema: &Schema) -> Result<()> {
+        let strict = newly_strict(table.schema(), schema);
+        let needs_empty = self.needs_empty.as_deref();
+        check_rows(self.ground, table, schema, &strict, needs_empty)?;
+        constraints::check_rows(self.ground, table, schema, &self.unconstrained)
+    }
+}
+
 fn unsupported<T>(what: &str) -> Result<T> {
     Err(Error::Unsupported {
         what: what.to_owned(),
@@ -488,8 +526,8 @@ fn is_empty(ground: Ground<'_>, table: &Table) -> Result<bool> {
 }
 
 /// Positions of the columns that refuse NULL and did not, or were not there.
-fn newly_strict(old: &Schema, new: &Schema) -> Vec<usize> {
-    let (old, new) = (old.parts(), new.parts());
+fn newly_strict(old_schema: &Schema, new: &Schema) -> Vec<usize> {
+    let (old, new) = (old_schema.parts(), new.parts());
     let stored = |parts: &Parts| -> Vec<Option<usize>> {
         let slots = parts.slots.iter().map(|slot| slot.column);
         parts.key.iter().copied().map(Some).chain(slots).collect()
@@ -503,7 +541,8 @@ fn newly_strict(old: &Schema, new: &Schema) -> Vec<usize> {
         let position = now?;
         let was = before.flatten().and_then(|at| old.columns.get(at));
         let is = new.columns.get(position)?;
-        (is.not_null && !was.is_some_and(|was| was.not_null)).then_some(position)
+        let was_strict = was.is_some_and(|was| was.not_null || old_schema.fills(&was.name));
+        (is.not_null && !was_strict).then_some(position)
     });
     strict.collect()
 }

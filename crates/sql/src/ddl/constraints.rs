@@ -294,18 +294,34 @@ pub(super) fn parents(
     parents
 }
 
-/// Looks through the rows of a table for those that new constraints forbid.
-pub(super) fn check_rows(ground: Ground<'_>, table: &Arc<Table>, schema: &Schema) -> Result<()> {
+/// Looks through the rows of a table for those that new constraints forbid. One whose name is among those
+/// `dropped` has taken the place of another.
+pub(super) fn check_rows(
+    ground: Ground<'_>,
+    table: &Arc<Table>,
+    schema: &Schema,
+    dropped: &[String],
+) -> Result<()> {
     let (old, new) = (table.schema().parts(), schema.parts());
-    let fresh = |name: &String| {
-        let checks = old.checks.iter().map(|one| &one.name);
-        let foreign = old.foreign_keys.iter().map(|one| &one.name);
-        !checks.chain(foreign).any(|one| one == name)
+    let stays = |name: &String, before: &String| name == before && !dropped.contains(name);
+    let fresh_check = |check: &Check| {
+        let mut before = old.checks.iter();
+        !before.any(|one| one.text == check.text || stays(&check.name, &one.name))
+    };
+    let fresh_key = |key: &ForeignKey| {
+        let what = |key: &ForeignKey| (key.columns.clone(), key.parent, key.target);
+        let mut before = old.foreign_keys.iter();
+        !before.any(|one| what(one) == what(key) || stays(&key.name, &one.name))
     };
     let checks = new.checks.iter().zip(schema.conditions());
-    let checks: Vec<_> = checks.filter(|(check, _)| fresh(&check.name)).collect();
+    let checks: Vec<_> = checks.filter(|(check, _)| fresh_check(check)).collect();
+    let keys: Vec<_> = new
+        .foreign_keys
+        .iter()
+        .filter(|key| fresh_key(key))
+        .collect();
     let mut links = Vec::new();
-    for key in new.foreign_keys.iter().filter(|key| fresh(&key.name)) {
+    for key in &keys {
         let parent = key
             .parent
             .map_or_else(|| Some(Arc::clone(table)), |id| ground.catalog.by_id(id));
@@ -316,10 +332,16 @@ pub(super) fn check_rows(ground: Ground<'_>, table: &Arc<Table>, schema: &Schema
     if checks.is_empty() && links.is_empty() {
         return Ok(());
     }
+    let columns = checks.iter().flat_map(|(_, condition)| &condition.inputs);
+    let mut columns = columns.chain(keys.iter().flat_map(|key| &key.columns));
+    let rows_max = match columns.all(|column| is_alike(old, new, *column)) {
+        true => 1,
+        false => usize::MAX,
+    };
     // Rows that are written from now on meet the constraints, or no writer can commit at all.
     let mut transaction = ground.store.begin();
     let rows = transaction.scan(table.id(), &KeyRange::all(), Direction::Ascending)?;
-    for (number, pair) in rows.enumerate() {
+    for (number, pair) in rows.take(rows_max).enumerate() {
         ground.check_interrupt(number)?;
         let (key, row) = pair?;
         let row = schema.decode(&key, &row)?;
@@ -341,6 +363,13 @@ pub(super) fn check_rows(ground: Ground<'_>, table: &Arc<Table>, schema: &Schema
         }
     }
     Ok(())
+}
+
+/// Whether all rows have the same in a column, because it is new.
+fn is_alike(old: &Parts, new: &Parts, column: usize) -> bool {
+    let mut slots = new.slots.iter().skip(old.slots.len());
+    let generated = new.columns.get(column).map(|one| one.generated.is_some());
+    slots.any(|slot| slot.column == Some(column)) && generated == Some(false)
 }
 
 /// An error if a foreign key of a table that stays refers to one of these.
