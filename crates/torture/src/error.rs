@@ -9,6 +9,9 @@ pub enum Error {
     /// The server did not start, or ended when it should not have.
     #[error("{0}")]
     Server(String),
+    /// The torture of disks could not be carried out.
+    #[error("{0}")]
+    Disk(String),
     /// A file or a process failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -24,6 +24,11 @@ const KINDS: &[Torture] = &[
         about: "kill -9 again and again; nothing acknowledged may be missing",
         run: torture::kill::run,
     },
+    Torture {
+        name: "disk",
+        about: "the storage engine on disks that lose power, flip bits and fail",
+        run: torture::disk::run,
+    },
 ];
 
 /// The exit code for a command line that makes no sense.
@@ -33,7 +38,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.split_first() {
         None => {
-            println!("usage: torture KIND [SECONDS] [SEED] [--server PATH]\n");
+            println!("usage: torture KIND [SECONDS] [SEED] [--server PATH] [--keep DIR]\n");
             for kind in KINDS {
                 println!("{:<8} {}", kind.name, kind.about);
             }
@@ -56,6 +61,11 @@ fn main() -> ExitCode {
 }
 
 fn start(name: &str, rest: &[String]) -> Result<bool> {
+    match name {
+        torture::disk::SUBJECT => return torture::disk::subject::run(rest),
+        torture::disk::WORKER => return torture::disk::worker::run(rest),
+        _ => {}
+    }
     let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         return Err(Error::Usage(format!(

@@ -1,4 +1,4 @@
-//! The command line: `torture KIND [SECONDS] [SEED] [--server PATH]`.
+//! The command line: `torture KIND [SECONDS] [SEED] [--server PATH] [--keep DIR]`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +17,8 @@ pub struct Options {
     pub seed: u64,
     /// The program that is tortured.
     pub server: PathBuf,
+    /// Where what a finding was found in is kept, if it is to be.
+    pub keep: Option<PathBuf>,
 }
 
 impl Options {
@@ -27,6 +29,7 @@ impl Options {
             duration: Duration::from_secs(SECONDS_DEFAULT),
             seed: chosen,
             server: own.with_file_name("evenkeel"),
+            keep: None,
         };
         let mut numbers = Vec::new();
         let mut rest = words.iter();
@@ -35,6 +38,10 @@ impl Options {
                 "--server" => {
                     let missing = || Error::Usage("--server needs a path".to_owned());
                     options.server = rest.next().ok_or_else(missing)?.into();
+                }
+                "--keep" => {
+                    let missing = || Error::Usage("--keep needs a path".to_owned());
+                    options.keep = Some(rest.next().ok_or_else(missing)?.into());
                 }
                 word => {
                     let number = word.parse::<u64>();

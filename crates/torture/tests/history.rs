@@ -30,6 +30,7 @@ fn what_many_clients_see_has_an_order() {
         duration: DURATION,
         seed: 1,
         server: server(),
+        keep: None,
     })
     .unwrap();
     println!("{}", report.coverage);

@@ -22,6 +22,7 @@ fn nothing_acknowledged_is_lost_by_a_kill() {
         duration: DURATION,
         seed: SystemRandom::new().below(1 << 32),
         server,
+        keep: None,
     };
     println!("seed {}", options.seed);
     assert!(
