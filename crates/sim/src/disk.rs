@@ -9,6 +9,10 @@
 //!
 //! The engine's note of what it synced is as old then as what is taken for synced: a commit that was
 //! written and synced, and broke off behind that, may be cut off too.
+//!
+//! Memtables are small, so that they become tables and tables are compacted within a life. The engine
+//! syncs the journal by itself before that, so nothing is cut when there are other files of tables than
+//! when the journal was last known to be synced.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -28,6 +32,10 @@ const CHUNK_BYTES: usize = 1 << 16;
 /// How often a directory is copied until it stands still meanwhile.
 const COPIES_MAX: usize = 1_000;
 
+/// Memory that one space, and all together, fill with writes before they become tables.
+const MEMTABLE_BYTES_MAX: u64 = 2 << 10;
+const MEMTABLES_BYTES_MAX: u64 = 64 << 10;
+
 /// How much rubbish follows a torn end.
 const RUBBISH_BYTES_MAX: u64 = 300;
 
@@ -38,6 +46,8 @@ pub(crate) struct Disk {
     synced_bytes: u64,
     /// What the engine's note said when the journal was synced last.
     note: Option<Vec<u8>>,
+    /// The files of tables that there were then.
+    tables: BTreeMap<PathBuf, u64>,
 }
 
 impl Disk {
@@ -47,6 +57,7 @@ impl Disk {
             life: 0,
             synced_bytes: 0,
             note: None,
+            tables: BTreeMap::new(),
         })
     }
 
@@ -58,12 +69,29 @@ impl Disk {
         self.path().join("engine").join("1.jnl")
     }
 
+    /// The files of tables, and how long each is.
+    fn tables(&self) -> io::Result<BTreeMap<PathBuf, u64>> {
+        let root = self.path().join("engine").join("keyspaces");
+        let mut found = BTreeMap::new();
+        match list(&root, &mut found) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
+        }
+        let below = found.into_iter().filter_map(|(path, bytes)| {
+            let path = path.strip_prefix(&root).ok()?.to_path_buf();
+            Some((path, bytes))
+        });
+        Ok(below.collect())
+    }
+
     pub(crate) fn opener(
         &self,
     ) -> impl Fn() -> storage::Result<Arc<dyn Engine>> + Send + Sync + 'static {
         let path = self.path();
         let options = FjallOptions {
             worker_threads: Some(1),
+            memtable_bytes_max: MEMTABLE_BYTES_MAX,
+            memtables_bytes_max: MEMTABLES_BYTES_MAX,
             ..FjallOptions::default()
         };
         move || Ok(Arc::new(FjallEngine::open(&path, options.clone())?))
@@ -76,6 +104,8 @@ impl Disk {
     pub(crate) fn mark_synced(&mut self) -> Checked<()> {
         self.synced_bytes = self.journal_bytes()?;
         self.note = fs::read(self.note()).ok();
+        // One that changes meanwhile is another one at the next power failure, too.
+        self.tables = self.tables().unwrap_or_default();
         Ok(())
     }
 
@@ -113,6 +143,9 @@ impl Disk {
     pub(crate) fn power_off(&mut self, chance: &Chance) -> Checked<bool> {
         let end = self.journal_bytes()?;
         self.kill()?;
+        if self.tables().map_err(wrong)? != self.tables {
+            return Ok(false);
+        }
         let unsynced = end.saturating_sub(self.synced_bytes);
         let cut = self.synced_bytes + chance.below(unsynced + 1);
         let mut file = OpenOptions::new()

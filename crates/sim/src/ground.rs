@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use storage::{
-    Engine, EngineId, Fault, FaultyEngine, MemoryEngine, MemoryMedium, Placement,
+    Engine, EngineCounters, EngineId, Fault, FaultyEngine, MemoryEngine, MemoryMedium, Placement,
     SeparatePlacement, SharedPlacement,
 };
 
@@ -72,6 +72,17 @@ impl Tanks {
 
     pub(crate) fn inject_on_open(&self, fault: Fault) {
         self.inner.lock().on_open.push(fault);
+    }
+
+    /// What the engines did in the background.
+    pub(crate) fn counters(&self) -> EngineCounters {
+        let mut all = EngineCounters::default();
+        for engine in self.inner.lock().engines.values() {
+            let one = engine.counters();
+            all.flushes += one.flushes;
+            all.compactions += one.compactions;
+        }
+        all
     }
 
     /// Forgets the faults that wait.

@@ -20,6 +20,13 @@ impl World {
     pub(crate) fn restart(&mut self) -> Checked<()> {
         self.end_actors();
         self.waiting.clear();
+        let counters = self.ground.tanks.counters();
+        if counters.flushes > 0 {
+            self.coverage.add("a life with memtables that were flushed");
+        }
+        if counters.compactions > 0 {
+            self.coverage.add("a life with tables that were compacted");
+        }
         if self.chance.one_in(4) {
             self.set_clock();
         }

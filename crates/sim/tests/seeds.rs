@@ -137,6 +137,8 @@ fn an_engine_on_disk() {
         "a load past the journal whose outcome was open",
         "a load that met a row",
         "a power failure that lost a tail",
+        "a life with memtables that were flushed",
+        "a life with tables that were compacted",
     ];
     check(&coverage, &events);
 }

@@ -14,6 +14,7 @@
 //! So columns come, go and change their names without a row being written: what rows have in a slot
 //! that is younger than they are is in the schema, and the type of a dropped column stays there.
 
+mod before;
 mod column;
 mod constraint;
 mod fault;
@@ -30,6 +31,7 @@ use crate::generated::Generated;
 use crate::options::TableOptions;
 use crate::{Error, Result};
 
+pub(crate) use before::Before;
 pub use column::{Column, Identity, Index};
 pub(crate) use column::{Owned, Slot};
 pub use constraint::{Action, CONSTRAINTS_MAX, Check, Checked, ForeignKey, Target};

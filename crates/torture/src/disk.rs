@@ -49,7 +49,7 @@ use crate::{Error, Options, Result};
 use children::End;
 use faults::{Case, Cases};
 use judge::Window;
-use life::{Life, Recorder, Seeds};
+use life::{Life, Orders, Recorder, Seeds};
 use tally::Tally;
 
 /// The hidden words of the program that start its children.
@@ -205,7 +205,7 @@ impl Run<'_> {
             number,
         };
         let before = self.findings();
-        let end = Life::record(&folder, seeds, &self.recorder, None)?;
+        let end = Life::record(&folder, seeds, &self.recorder, &Orders::default())?;
         if self.lived(number, end) {
             let life = Life::load(&folder)?;
             self.tally().count("lives");
@@ -242,7 +242,16 @@ impl Run<'_> {
             .and_then(|round| plans.get(round));
         if let Some(seed) = plan {
             let folder = self.folder.join("survey");
-            let end = Life::record(&folder, faults::seeds(*seed, round), &self.recorder, None)?;
+            let orders = Orders {
+                fault: None,
+                reads: true,
+            };
+            let end = Life::record(
+                &folder,
+                faults::seeds(*seed, round),
+                &self.recorder,
+                &orders,
+            )?;
             if self.lived(round, end) {
                 self.cases().add(*seed, &folder.join("log"))?;
             }
@@ -279,7 +288,7 @@ impl Run<'_> {
             &folder,
             case.seeds(number),
             &self.recorder,
-            Some(&case.fault()),
+            &case.orders(),
         )?;
         let (progress, met) = faults::heard(&folder.join("log"))?;
         let kind = format!("{} {} {}", case.call, case.error_name(), case.mode);

@@ -9,7 +9,7 @@ use storage::env::{Random, SeededRandom, SystemRandom};
 use torture::disk::children::End;
 use torture::disk::crash::{Loss, crash};
 use torture::disk::judge::{self, Fault, Window};
-use torture::disk::life::{Life, Recorder, Seeds};
+use torture::disk::life::{Life, Orders, Recorder, Seeds};
 use torture::disk::log::Kind;
 use torture::{Options, disk};
 
@@ -49,7 +49,7 @@ fn lived(folder: &Path) -> Life {
         window: Window { low: 0, high: 0 },
         number: 0,
     };
-    let end = Life::record(&place, seeds, &recorder, None).unwrap();
+    let end = Life::record(&place, seeds, &recorder, &Orders::default()).unwrap();
     assert_eq!(end, End::Finished);
     Life::load(&place).unwrap()
 }

@@ -20,6 +20,10 @@ const VALIDATE_MIXED: &str =
     "ALTER TABLE wide ADD COLUMN note text DEFAULT 'none', ADD COLUMN b int CHECK (b > 0),
      ADD CONSTRAINT c CHECK (a >= 0 AND sqrt(abs(a)::double precision) >= 0)";
 
+/// The same where the condition speaks of columns by names that come, go and change with it.
+const VALIDATE_RENAMED: &str = "ALTER TABLE wide RENAME COLUMN a TO amount, ADD COLUMN b int DEFAULT 1, ADD COLUMN a text,
+     ADD CONSTRAINT c CHECK (amount >= 0 AND sqrt(abs(amount)::double precision) + b >= 0)";
+
 /// How often a writer tries to break a constraint that is about to come.
 const TRIES_MAX: usize = 10_000;
 
@@ -76,6 +80,15 @@ async fn everybody_goes_on_while_rows_are_validated_for_columns_that_change_too(
         refused.unwrap_err().code(),
         Some(&SqlState::CHECK_VIOLATION)
     );
+}
+
+#[tokio::test]
+async fn everybody_goes_on_while_rows_are_validated_by_names_that_change_too() {
+    let (_data, server) = go_on_beside(VALIDATE_RENAMED).await;
+    let client = server.connect().await;
+    let all = "SELECT count(*) FROM wide WHERE amount >= 0 AND b = 1 AND a IS NULL";
+    let rows: i64 = client.query_one(all, &[]).await.unwrap().get(0);
+    assert_eq!(usize::try_from(rows).unwrap(), ROWS + 20);
 }
 
 /// Lets others read and write while a definition validates the rows of a table.

@@ -9,9 +9,9 @@
 //! What fails is taken back by a third epoch, and after a crash before the record it never was: until
 //! then only rows that meet the constraints were written, and no client was told that they are there.
 //!
-//! An ALTER that changes columns too goes the same way with those of its constraints that speak of the
-//! columns as they are, and then takes effect at once. What is left to validate while writers are refused is
-//! constraints over columns that come with it: where they speak of no other, all rows are alike.
+//! An ALTER that changes columns too goes the same way with its constraints, told of the columns as they
+//! were ([`Before`]), and then takes effect at once. What is left to validate while writers are refused is
+//! what cannot be told so: a new column that is worked out from others, or by a default like `now()`.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use txn::Timestamp;
 
 use super::{Change, Table};
 use crate::record::{self, Record};
-use crate::schema::Parts;
+use crate::schema::{Before, Parts};
 use crate::{ForeignKey, Result, Schema};
 
 /// What an ALTER asks of the tables and rows that are there.
@@ -136,57 +136,28 @@ fn adds_constraints_only(old: &Parts, new: &Parts) -> bool {
     kept && strict.all(|kept| kept) && unconstrained(old) == unconstrained(new)
 }
 
-/// The old schema with those new constraints that speak of its columns; none if there are none, or if
-/// names do not mean the same columns in both.
+/// The old schema with the new constraints, as far as they can be told of the columns as they are; none
+/// if nothing is new.
 fn constraints_alone(old: &Parts, new: &Parts) -> Option<Parts> {
-    if !names_stay(old, new) {
-        return None;
-    }
+    let before = Before::new(old, new);
     let mut parts = old.clone();
-    for check in new
-        .checks
-        .iter()
-        .filter(|check| !old.checks.contains(check))
-    {
-        parts.checks.push(check.clone());
+    for check in new.checks.iter().filter(|check| !before.had_check(check)) {
+        parts.checks.extend(before.check(check));
         if Schema::from_parts(parts.clone()).is_err() {
             parts.checks.pop();
         }
     }
-    let old_position = |position: &usize| {
-        let column = new.columns.get(*position)?;
-        old.columns.iter().position(|one| one.name == column.name)
-    };
-    let fresh = |key: &&ForeignKey| !old.foreign_keys.iter().any(|one| one.name == key.name);
+    let fresh = |key: &&ForeignKey| !before.had_foreign_key(key);
     for key in new.foreign_keys.iter().filter(fresh) {
-        if let Some(columns) = key.columns.iter().map(old_position).collect() {
-            let columns: Vec<usize> = columns;
-            parts.foreign_keys.push(ForeignKey {
-                columns,
-                ..key.clone()
-            });
+        parts.foreign_keys.extend(before.foreign_key(key));
+    }
+    for (position, column) in new.columns.iter().enumerate() {
+        let was = before.position(position);
+        if let Some(was) = was.and_then(|at| parts.columns.get_mut(at)) {
+            was.not_null |= column.not_null;
         }
     }
-    for column in &mut parts.columns {
-        let mut after = new.columns.iter();
-        column.not_null |= after.any(|one| one.name == column.name && one.not_null);
-    }
     (parts != *old).then_some(parts)
-}
-
-/// Whether each name that both schemas have means the same column.
-fn names_stay(old: &Parts, new: &Parts) -> bool {
-    let places = |parts: &Parts| -> Vec<Option<String>> {
-        let slots = parts.slots.iter().map(|slot| slot.column);
-        let stored = parts.key.iter().copied().map(Some).chain(slots);
-        let name = |at: usize| parts.columns.get(at).map(|column| column.name.clone());
-        stored.map(|at| at.and_then(name)).collect()
-    };
-    let (old, new) = (places(old), places(new));
-    old.iter().enumerate().all(|(place, name)| {
-        let there = new.iter().position(|one| one == name);
-        name.is_none() || there.is_none_or(|there| there == place)
-    })
 }
 
 /// A schema by which writers keep the constraints of `new`, and readers count on no more than those of

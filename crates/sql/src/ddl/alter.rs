@@ -26,7 +26,7 @@ use crate::default::{canonical, default_scalar};
 use crate::generated::renamed;
 use crate::names::{column_name, table_name};
 use crate::scalar::Given;
-use crate::schema::{Owned, Parts, fitting};
+use crate::schema::{Before, Owned, Parts, fitting};
 use crate::sequence::Sequence;
 use crate::{Column, ConstraintError, Error, Index, Result, Schema, Table};
 
@@ -526,25 +526,16 @@ fn is_empty(ground: Ground<'_>, table: &Table) -> Result<bool> {
 }
 
 /// Positions of the columns that refuse NULL and did not, or were not there.
-fn newly_strict(old_schema: &Schema, new: &Schema) -> Vec<usize> {
-    let (old, new) = (old_schema.parts(), new.parts());
-    let stored = |parts: &Parts| -> Vec<Option<usize>> {
-        let slots = parts.slots.iter().map(|slot| slot.column);
-        parts.key.iter().copied().map(Some).chain(slots).collect()
+fn newly_strict(old: &Schema, new: &Schema) -> Vec<usize> {
+    let before = Before::new(old.parts(), new.parts());
+    let was_strict = |column: usize| {
+        let was = before.position(column);
+        let was = was.and_then(|at| old.columns().get(at));
+        was.is_some_and(|was| was.not_null || old.fills(&was.name))
     };
-    let before = stored(old)
-        .into_iter()
-        .map(Some)
-        .chain(std::iter::repeat(None));
-    let pairs = before.zip(stored(new));
-    let strict = pairs.filter_map(|(before, now)| {
-        let position = now?;
-        let was = before.flatten().and_then(|at| old.columns.get(at));
-        let is = new.columns.get(position)?;
-        let was_strict = was.is_some_and(|was| was.not_null || old_schema.fills(&was.name));
-        (is.not_null && !was_strict).then_some(position)
-    });
-    strict.collect()
+    let columns = new.columns().iter().enumerate();
+    let strict = columns.filter(|(column, is)| is.not_null && !was_strict(*column));
+    strict.map(|(column, _)| column).collect()
 }
 
 /// Looks through the rows for what the new schema forbids.

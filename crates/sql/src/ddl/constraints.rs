@@ -13,7 +13,7 @@ use crate::collection::TABLE_PREFIX;
 use crate::default::parse;
 use crate::foreign::{Link, check_row, key_columns};
 use crate::names::{tree_name, tree_table_name};
-use crate::schema::{Action, Check, Checked, ForeignKey, Parts, Target};
+use crate::schema::{Action, Before, Check, Checked, ForeignKey, Parts, Target};
 use crate::{ConstraintError, Error, Result, Schema, Table};
 
 /// What a foreign key needs, said to somebody who wants to take it away.
@@ -303,15 +303,15 @@ pub(super) fn check_rows(
     dropped: &[String],
 ) -> Result<()> {
     let (old, new) = (table.schema().parts(), schema.parts());
+    let before = Before::new(old, new);
     let stays = |name: &String, before: &String| name == before && !dropped.contains(name);
     let fresh_check = |check: &Check| {
-        let mut before = old.checks.iter();
-        !before.any(|one| one.text == check.text || stays(&check.name, &one.name))
+        let mut names = old.checks.iter().map(|one| &one.name);
+        !before.had_check(check) && !names.any(|name| stays(&check.name, name))
     };
     let fresh_key = |key: &ForeignKey| {
-        let what = |key: &ForeignKey| (key.columns.clone(), key.parent, key.target);
-        let mut before = old.foreign_keys.iter();
-        !before.any(|one| what(one) == what(key) || stays(&key.name, &one.name))
+        let mut names = old.foreign_keys.iter().map(|one| &one.name);
+        !before.had_foreign_key(key) && !names.any(|name| stays(&key.name, name))
     };
     let checks = new.checks.iter().zip(schema.conditions());
     let checks: Vec<_> = checks.filter(|(check, _)| fresh_check(check)).collect();
@@ -334,7 +334,7 @@ pub(super) fn check_rows(
     }
     let columns = checks.iter().flat_map(|(_, condition)| &condition.inputs);
     let mut columns = columns.chain(keys.iter().flat_map(|key| &key.columns));
-    let rows_max = match columns.all(|column| is_alike(old, new, *column)) {
+    let rows_max = match columns.all(|column| before.is_alike(*column)) {
         true => 1,
         false => usize::MAX,
     };
@@ -363,13 +363,6 @@ pub(super) fn check_rows(
         }
     }
     Ok(())
-}
-
-/// Whether all rows have the same in a column, because it is new.
-fn is_alike(old: &Parts, new: &Parts, column: usize) -> bool {
-    let mut slots = new.slots.iter().skip(old.slots.len());
-    let generated = new.columns.get(column).map(|one| one.generated.is_some());
-    slots.any(|slot| slot.column == Some(column)) && generated == Some(false)
 }
 
 /// An error if a foreign key of a table that stays refers to one of these.

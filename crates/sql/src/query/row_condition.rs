@@ -6,10 +6,12 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
-use datafusion::common::DFSchema;
+use datafusion::common::{DFSchema, Result as DataFusionResult};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::ExprWithAlias;
 use keys::{Type, Value};
@@ -79,9 +81,7 @@ impl RowCondition {
             return Ok(Err(kind));
         }
         let expr = typed.expr.into_iter().next().ok_or_else(lost)?;
-        let expr = STATE
-            .create_physical_expr(expr.unalias(), &named)
-            .map_err(ours)?;
+        let expr = physical(expr.unalias(), named).map_err(ours)?;
         let inputs = columns.iter().map(|(at, one)| (*at, one.kind)).collect();
         Ok(Ok(Self {
             inputs,
@@ -110,6 +110,18 @@ impl RowCondition {
         let known = answer.as_boolean_opt().filter(|_| answer.is_valid(0));
         Ok(known.map_or(Value::Null, |answer| Value::Bool(answer.value(0))))
     }
+}
+
+/// The expression that is run. Simplified, as some functions are only names for others, like `coalesce`.
+fn physical(expr: Expr, columns: DFSchema) -> DataFusionResult<Arc<dyn PhysicalExpr>> {
+    let columns = Arc::new(columns);
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::clone(&columns))
+        .with_config_options(Arc::clone(STATE.config_options()))
+        .build();
+    let simplifier = ExprSimplifier::new(context);
+    let expr = simplifier.coerce(expr, &columns)?;
+    STATE.create_physical_expr(simplifier.simplify(expr)?, &columns)
 }
 
 /// Refuses what a row alone does not tell: other rows, and values that come with a statement.

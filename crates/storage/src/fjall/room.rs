@@ -28,8 +28,8 @@ const RESERVE: &str = "RESERVE";
 const RESERVE_DRAFT: &str = "RESERVE.new";
 
 /// The floor: this part of the file system, within these bounds.
-const FLOOR_PART: u64 = 64;
-const FLOOR_BYTES_MIN: u64 = 512 << 10;
+const FLOOR_PART: u64 = 16;
+const FLOOR_BYTES_MIN: u64 = 1 << 20;
 const FLOOR_BYTES_MAX: u64 = 64 << 20;
 
 /// What is written between two looks at the file system.

@@ -18,7 +18,7 @@ use std::path::Path;
 use storage::env::{Random, SeededRandom};
 
 use super::judge::Window;
-use super::life::Seeds;
+use super::life::{Orders, Seeds};
 use super::log::{self, Kind, Record};
 use super::subject::Progress;
 use crate::Result;
@@ -57,6 +57,14 @@ impl Case {
     /// What the recorder is told.
     pub fn fault(&self) -> String {
         format!("{:x}:{}:{}:{}", self.site, self.nth, self.error, self.mode)
+    }
+
+    /// What the recorder does.
+    pub fn orders(&self) -> Orders {
+        Orders {
+            fault: Some(self.fault()),
+            reads: self.call.starts_with(Kind::Read.name()),
+        }
     }
 
     /// The name of its error.

@@ -62,8 +62,8 @@ impl Recorder {
         })
     }
 
-    /// Runs a subject under the recorder; `fault` is what the recorder is told to fail.
-    pub fn run(&self, job: &Job, log: &Path, fault: Option<&str>) -> Result<End> {
+    /// Runs a subject under the recorder.
+    pub fn run(&self, job: &Job, log: &Path, orders: &Orders) -> Result<End> {
         let mut command = children::command(&self.program, super::SUBJECT);
         let shift = JOURNAL_FULL_BYTES - JOURNAL_BYTES;
         command
@@ -74,11 +74,23 @@ impl Recorder {
             .env("EVENKEEL_DISK_MARKS", &job.marks)
             .env("EVENKEEL_DISK_LIFTED", &job.lifted)
             .env("EVENKEEL_DISK_SHIFT", shift.to_string());
-        if let Some(fault) = fault {
+        if let Some(fault) = &orders.fault {
             command.env("EVENKEEL_DISK_FAULT", fault);
+        }
+        if orders.reads {
+            command.env("EVENKEEL_DISK_READS", "1");
         }
         children::watch(&mut command, SILENCE_MAX, |_| {})
     }
+}
+
+/// What the recorder does besides writing down what changes files.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    /// What it fails, in its own words.
+    pub fault: Option<String>,
+    /// Whether it writes down reads too, and fails them.
+    pub reads: bool,
 }
 
 /// What decides a life.
@@ -110,12 +122,12 @@ pub struct Life {
 }
 
 impl Life {
-    /// Lives it in `folder`, which holds the base or nothing. `fault` is what the recorder fails.
+    /// Lives it in `folder`, which holds the base or nothing.
     pub fn record(
         folder: &Path,
         seeds: Seeds,
         recorder: &Recorder,
-        fault: Option<&str>,
+        orders: &Orders,
     ) -> Result<End> {
         let base = folder.join("base");
         fs::create_dir_all(&base)?;
@@ -142,7 +154,7 @@ impl Life {
             count,
             window,
         };
-        recorder.run(&job, &folder.join("log"), fault)
+        recorder.run(&job, &folder.join("log"), orders)
     }
 
     /// Reads what decided a life.

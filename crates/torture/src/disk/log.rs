@@ -40,11 +40,13 @@ pub enum Kind {
     RemoveFolder,
     /// The client said something.
     Mark,
+    /// Bytes of a file were read.
+    Read,
 }
 
 impl Kind {
     /// All of them, as the recorder numbers them from 1.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Open,
         Self::Write,
         Self::Truncate,
@@ -56,6 +58,7 @@ impl Kind {
         Self::MakeFolder,
         Self::RemoveFolder,
         Self::Mark,
+        Self::Read,
     ];
 
     /// What it is called in reports.
@@ -72,6 +75,7 @@ impl Kind {
             Self::MakeFolder => "mkdir",
             Self::RemoveFolder => "rmdir",
             Self::Mark => "mark",
+            Self::Read => "read",
         }
     }
 
@@ -136,7 +140,7 @@ impl Record {
         match self.kind {
             Kind::Open => self.created(),
             Kind::Truncate => self.length > 0,
-            Kind::Unlink | Kind::RemoveFolder | Kind::Mark => false,
+            Kind::Unlink | Kind::RemoveFolder | Kind::Mark | Kind::Read => false,
             _ => true,
         }
     }

@@ -243,7 +243,7 @@ impl Medium {
                 }
             }
             Kind::Unlink | Kind::RemoveFolder => self.unlink(&record.path),
-            Kind::Mark => {}
+            Kind::Mark | Kind::Read => {}
         }
     }
 

@@ -5,6 +5,7 @@
  *   EVENKEEL_DISK_LOG     where the log goes
  *   EVENKEEL_DISK_MARKS   a file; what is written there goes into the log and nowhere else
  *   EVENKEEL_DISK_DATA    0: the log has no content of files
+ *   EVENKEEL_DISK_READS   1: reads are written down, and may be made to fail
  *   EVENKEEL_DISK_SHIFT   bytes that a journal claims to be longer than it is, so that it is soon full
  *   EVENKEEL_DISK_FAULT   SITE:NTH:ERRNO:MODE, the site in hexadecimal or 0 for any, MODE one or more of
  *                         o (once), l (lasting), s (half of a write succeeds before the failure)
@@ -36,7 +37,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { OPEN = 1, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, MARK };
+enum { OPEN = 1, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, MARK, READ };
 enum { CREATED = 1, TRUNCATED = 2, FOLDER = 4, ZEROS = 8, INJECTED = 16, DATA_ONLY = 32, ELIDED = 64, SHORT = 128 };
 enum { FDS = 65536, FRAMES = 11, LOG_FD = 60000, COOKIE = 0x5eed1e55 };
 
@@ -55,7 +56,7 @@ static struct seen fds[FDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char root[4096], marks[4096], lifted[4096];
 static size_t root_bytes;
-static int log_fd = -1, with_data = 1, ready;
+static int log_fd = -1, with_data = 1, with_reads, ready;
 static int64_t shift;
 static void *own_base;
 static uint64_t fault_site, fault_nth, fault_count;
@@ -277,6 +278,25 @@ static ssize_t do_write(int fd, const struct iovec *data, int count, int64_t off
     return result;
 }
 
+static ssize_t do_read(int fd, const struct iovec *data, int count, int64_t offset) {
+    struct head head = {.kind = READ};
+    ssize_t result;
+    int error;
+    if (with_reads && tracked(fd) && !fds[fd].marks) {
+        head.site = site_here();
+        pthread_mutex_lock(&lock);
+        head.ino = fds[fd].ino;
+        head.offset = offset;
+        error = fault(head.site, 0);
+        if (error) return fail(&head, error, NULL, NULL);
+        result = offset >= 0 ? syscall(SYS_preadv, fd, data, count, offset, 0) : syscall(SYS_readv, fd, data, count);
+        if (result > 0) head.length = result;
+        return end(&head, result, NULL, NULL);
+    }
+    if (offset >= 0) return syscall(SYS_preadv, fd, data, count, offset, 0);
+    return syscall(SYS_readv, fd, data, count);
+}
+
 static int do_resize(int fd, int64_t length) {
     struct head head = {.kind = TRUNCATE, .length = length};
     struct stat found;
@@ -427,6 +447,7 @@ __attribute__((constructor)) static void begin(void) {
     if (!root[0] || !path[0]) return;
     root_bytes = strlen(root);
     if ((value = getenv("EVENKEEL_DISK_DATA"))) with_data = atoi(value);
+    if ((value = getenv("EVENKEEL_DISK_READS"))) with_reads = atoi(value);
     if ((value = getenv("EVENKEEL_DISK_SHIFT"))) shift = atoll(value);
     if ((value = getenv("EVENKEEL_DISK_FAULT"))) {
         unsigned long long site = 0, nth = 0;
@@ -486,6 +507,20 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset) {
 ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset) { return pwrite(fd, data, bytes, offset); }
 ssize_t pwritev(int fd, const struct iovec *data, int count, off_t offset) { return do_write(fd, data, count, offset); }
 ssize_t pwritev64(int fd, const struct iovec *data, int count, off64_t offset) { return do_write(fd, data, count, offset); }
+ssize_t read(int fd, void *data, size_t bytes) {
+    struct iovec one = {data, bytes};
+    if (!with_reads || !tracked(fd)) return syscall(SYS_read, fd, data, bytes);
+    return do_read(fd, &one, 1, -1);
+}
+ssize_t readv(int fd, const struct iovec *data, int count) { return do_read(fd, data, count, -1); }
+ssize_t pread(int fd, void *data, size_t bytes, off_t offset) {
+    struct iovec one = {data, bytes};
+    if (!with_reads || !tracked(fd)) return syscall(SYS_pread64, fd, data, bytes, offset);
+    return do_read(fd, &one, 1, offset);
+}
+ssize_t pread64(int fd, void *data, size_t bytes, off64_t offset) { return pread(fd, data, bytes, offset); }
+ssize_t preadv(int fd, const struct iovec *data, int count, off_t offset) { return do_read(fd, data, count, offset); }
+ssize_t preadv64(int fd, const struct iovec *data, int count, off64_t offset) { return do_read(fd, data, count, offset); }
 int ftruncate(int fd, off_t length) { return do_resize(fd, length); }
 int ftruncate64(int fd, off64_t length) { return do_resize(fd, length); }
 int fallocate(int fd, int mode, off_t offset, off_t length) { return do_allocate(fd, mode, offset, length); }

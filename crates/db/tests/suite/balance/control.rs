@@ -3,7 +3,7 @@
 
 use db::Value;
 
-use crate::stage::Stage;
+use super::stage::Stage;
 
 const EVENTS: &str = "SELECT Kind, Reason, OldPartitions, NewPartitions, Count FROM \
                       sys.partition_events ORDER BY EventId";

@@ -1,7 +1,5 @@
 //! What a client learns of a statement before it runs it, and parameters wherever they may stand.
 
-#![cfg(test)]
-
 use std::sync::Arc;
 
 use db::{Database, Declared, Prepared, Reply, Session, Type, Value};

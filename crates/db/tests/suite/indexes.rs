@@ -1,17 +1,12 @@
 //! Indexes while others write, after a crash, and how little a read by one reads.
 
-#![cfg(test)]
-
-#[path = "opened/database.rs"]
-mod database;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use db::{Database, Error, Kind, Session, Value};
 use storage::{Engine, Fault, FaultyEngine, MemoryEngine, MemoryMedium};
 
-use database::{ask, opened, run};
+use crate::database::{ask, opened, run};
 
 const ROWS: i64 = 3000;
 const WRITERS: i64 = 3;

@@ -1,16 +1,11 @@
 //! Several sessions that want the same row: they come one after another, each in its own words.
 
-#![cfg(test)]
-
-#[path = "opened/session.rs"]
-mod session;
-
 use std::pin::pin;
 use std::sync::Arc;
 
 use db::{Database, Error, Session, Value};
 
-use session::run;
+use crate::session::run;
 
 const SESSIONS: usize = 4;
 const STEPS: usize = 40;

@@ -2,18 +2,13 @@
 //! of rows, advisory locks and foreign keys, or with very many savepoints. A clear SQLSTATE, and nothing
 //! stays locked.
 
-#![cfg(test)]
-
-#[path = "opened/session.rs"]
-mod session;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use db::{Database, Error, Session, Value};
 use tokio::time::timeout;
 
-use session::run;
+use crate::session::run;
 
 const TABLES: &str = "CREATE TABLE parents (id bigint PRIMARY KEY, n bigint);
     CREATE TABLE children (id bigint PRIMARY KEY, n bigint, parent bigint REFERENCES parents);

@@ -4,10 +4,6 @@
 //! and answers, as in `golden/*.slt`, with `> reopen` where another process opens the database and goes on.
 //! `UPDATE_GOLDEN=1` rewrites the answers. `README.md` says how a directory is written down anew.
 
-#![cfg(test)]
-
-#[path = "../opened/session.rs"]
-mod session;
 mod text;
 
 use std::fmt::Write as _;
@@ -21,7 +17,7 @@ use db::collection::record;
 use db::{Database, Options, Reply, Session, Value};
 use storage::{Engine, FjallEngine, FjallOptions, SharedPlacement};
 
-use session::run;
+use crate::session::run;
 
 /// Set, a new directory is written down.
 const MAKE: &str = "EVENKEEL_MAKE_FORMAT";
@@ -38,7 +34,7 @@ const REOPEN: &str = "> reopen\n";
 const NOTES: [&str; 3] = ["RESERVE", "SYNCED", "MADE"];
 
 fn kept(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/formats");
     folder.join(name)
 }
 
@@ -94,7 +90,7 @@ fn in_a_process(part: &str, directory: &Path, given: &str) -> String {
     let paper = papers.path().join("paper");
     fs::write(&paper, given).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_part", "--nocapture"])
+        .args(["--exact", "formats::a_part", "--nocapture"])
         .envs([
             (PART, Path::new(part)),
             (DIRECTORY, directory),
@@ -169,7 +165,7 @@ fn the_present_format_is_kept() {
     for name in [format!("{format}.txt"), format!("{format}.slt")] {
         assert!(
             kept(&name).is_file(),
-            "write {name} down, as tests/formats/README.md says"
+            "write {name} down, as tests/suite/formats/README.md says"
         );
     }
 }

@@ -1,7 +1,5 @@
 //! Laws of generated and bucketed keys: whatever is asked, they answer as a plain key does.
 
-#![cfg(test)]
-
 use std::sync::Arc;
 
 use db::{Database, Options, Reply, Session, Value};

@@ -1,15 +1,10 @@
 //! Tables that change under a transaction that read them: what it read there cannot be proved any more.
 
-#![cfg(test)]
-
-#[path = "opened/session.rs"]
-mod session;
-
 use std::sync::Arc;
 
 use db::{Database, Session};
 
-use session::run;
+use crate::session::run;
 
 const TABLES: [&str; 5] = [
     "CREATE TABLE t (k bigint PRIMARY KEY, tag bigint, v text NOT NULL)",

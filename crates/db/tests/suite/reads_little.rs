@@ -1,7 +1,5 @@
 //! A statement that names a key reads that key and no more, whichever executor runs it.
 
-#![cfg(test)]
-
 use std::sync::Arc;
 
 use db::{Database, Prepared, Session, Value};

@@ -1,17 +1,12 @@
 //! Deferrable foreign keys beside a model: savepoints, SET CONSTRAINTS and rows in any order, then COMMIT.
 
-#![cfg(test)]
-
-#[path = "opened/session.rs"]
-mod session;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use db::{Database, Error, Session};
 use proptest::prelude::*;
 
-use session::run;
+use crate::session::run;
 
 fn state<T: std::fmt::Debug>(outcome: Result<T, Error>) -> &'static str {
     outcome.unwrap_err().sqlstate()

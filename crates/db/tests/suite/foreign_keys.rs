@@ -1,10 +1,5 @@
 //! Foreign keys between transactions that meet, over restarts, and from every way that rows come in.
 
-#![cfg(test)]
-
-#[path = "opened/session.rs"]
-mod session;
-
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -12,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use db::{Database, Direction, Error, Range, Session, Table, Transaction, Value};
 use proptest::prelude::*;
 
-use session::run;
+use crate::session::run;
 
 const TABLES: [&str; 2] = [
     "CREATE TABLE parents (id Int64 NOT NULL, n Int64, PRIMARY KEY (id))",

@@ -1,15 +1,10 @@
 //! A transaction that lost a row to others and is run again gets through, however many they are.
 
-#![cfg(test)]
-
-#[path = "opened/session.rs"]
-mod session;
-
 use std::sync::Arc;
 
 use db::{Database, Session};
 
-use session::run;
+use crate::session::run;
 
 const ROWS: &str = "INSERT INTO counters VALUES (1, 0), (2, 0)";
 const INCREMENT: &str = "UPDATE counters SET n = n + 1 WHERE id = 1";

@@ -1,16 +1,11 @@
 //! Sessions that take advisory locks from each other: nobody waits longer than needed, or for ever.
 
-#![cfg(test)]
-
-#[path = "opened/session.rs"]
-mod session;
-
 use std::pin::Pin;
 use std::sync::Arc;
 
 use db::{Database, Error, Session, Value};
 
-use session::run;
+use crate::session::run;
 
 type Answer = Result<Vec<Vec<Value>>, Error>;
 

@@ -1,7 +1,5 @@
 //! Many at once: transfers between accounts while the table is split and merged under them.
 
-#![cfg(test)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -5,8 +5,6 @@
 //! and both must answer alike; only what locks or unlocks is run once. Of notices only the first line is shown, unless a comment of the script
 //! is [`IN_FULL`]. Rewrite the answers with `UPDATE_GOLDEN=1` and read the difference.
 
-#![cfg(test)]
-
 mod recalled;
 
 use std::fmt::Write as _;

@@ -1,8 +1,6 @@
 //! What goes wrong, and what the caller is told: every kind of error, every limit, every directory
 //! that is not ours.
 
-#![cfg(test)]
-
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,10 +1,5 @@
 //! Background jobs that panic or fail: what waits for them goes on.
 
-#![cfg(test)]
-
-#[path = "opened/database.rs"]
-mod database;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +9,7 @@ use parking_lot::Mutex;
 use storage::env::{Clock, SystemClock};
 use storage::{Fault, FaultyEngine, MemoryEngine};
 
-use database::{ask, opened};
+use crate::database::{ask, opened};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

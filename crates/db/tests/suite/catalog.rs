@@ -1,11 +1,6 @@
 //! What statements that change tables leave behind: for late writers, after a reopening, and after a
 //! crash at every write.
 
-#![cfg(test)]
-
-#[path = "opened/database.rs"]
-mod database;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +11,7 @@ use storage::{
     SeparatePlacement, SpaceId,
 };
 
-use database::{ask, opened, run};
+use crate::database::{ask, opened, run};
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()

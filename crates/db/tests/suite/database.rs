@@ -1,14 +1,11 @@
 //! How tests open a database over an engine of theirs, and ask it.
 
-#[path = "session.rs"]
-mod session;
-
 use std::sync::Arc;
 
 use db::{Database, Error, Options, Session, Value};
 use storage::{Engine, SharedPlacement};
 
-pub(crate) use session::run;
+pub(crate) use crate::session::run;
 
 /// Opens a database that does nothing by itself, over the engine that `engine` answers with each time it
 /// is asked. `change` may set other options.

@@ -1,7 +1,5 @@
 //! What the recorder keeps of the transactions of sessions.
 
-#![cfg(test)]
-
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,5 @@
 //! UPSERT of some columns of a row reads nothing: two of them at once both stay.
 
-#![cfg(test)]
-
 use std::sync::Arc;
 
 use db::{Database, Kind, Session};

@@ -11,7 +11,7 @@ use keys::Type;
 use partitions::HeatTotals;
 use storage::env::{Random, SeededRandom};
 
-use crate::stage::Stage;
+use super::stage::Stage;
 
 const ROUNDS: u64 = 36;
 const ROUND_S: u64 = 5;

@@ -11,7 +11,7 @@ use keys::digest::numeric_hash;
 use storage::env::{Random, SeededRandom};
 
 use crate::database::ask;
-use crate::stage::Stage;
+use super::stage::Stage;
 
 /// Events that come in between two rounds of the control loop, and how long that is.
 const EVENTS: u64 = 200;
@@ -186,7 +186,7 @@ async fn the_documents_are_right_about_keys() {
     for key in &KEYS {
         tell(key, &mut told).await;
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/balance/seeds.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/balance/seeds.txt");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &told).unwrap();
     }

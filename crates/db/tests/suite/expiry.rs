@@ -1,10 +1,5 @@
 //! TTL: rows go when their time is over, with their index entries, and no others.
 
-#![cfg(test)]
-
-#[path = "opened/database.rs"]
-mod database;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +7,7 @@ use db::{Database, Value};
 use storage::env::SimulatedClock;
 use storage::{Engine, MemoryEngine, MemoryMedium};
 
-use database::{ask, opened};
+use crate::database::{ask, opened};
 
 /// How a table's column spells a second.
 type Spelled = fn(u64) -> String;
