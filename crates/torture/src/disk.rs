@@ -284,12 +284,7 @@ impl Run<'_> {
     fn case(&self, number: u64, case: Case) -> Result<()> {
         let folder = self.folder.join(format!("fault-{number}"));
         let before = self.findings();
-        let end = Life::record(
-            &folder,
-            case.seeds(number),
-            &self.recorder,
-            &case.orders(),
-        )?;
+        let end = Life::record(&folder, case.seeds(number), &self.recorder, &case.orders())?;
         let (progress, met) = faults::heard(&folder.join("log"))?;
         let kind = format!("{} {} {}", case.call, case.error_name(), case.mode);
         let about = format!("{kind} {} plan {}", case.fault(), case.seed);

@@ -21,7 +21,8 @@ const VALIDATE_MIXED: &str =
      ADD CONSTRAINT c CHECK (a >= 0 AND sqrt(abs(a)::double precision) >= 0)";
 
 /// The same where the condition speaks of columns by names that come, go and change with it.
-const VALIDATE_RENAMED: &str = "ALTER TABLE wide RENAME COLUMN a TO amount, ADD COLUMN b int DEFAULT 1, ADD COLUMN a text,
+const VALIDATE_RENAMED: &str =
+    "ALTER TABLE wide RENAME COLUMN a TO amount, ADD COLUMN b int DEFAULT 1, ADD COLUMN a text,
      ADD CONSTRAINT c CHECK (amount >= 0 AND sqrt(abs(amount)::double precision) + b >= 0)";
 
 /// How often a writer tries to break a constraint that is about to come.

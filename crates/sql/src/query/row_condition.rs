@@ -6,11 +6,11 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
-use datafusion::common::{DFSchema, Result as DataFusionResult};
 use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DFSchema, Result as DataFusionResult};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::ExprWithAlias;

@@ -10,8 +10,8 @@ use db::{Database, PartitionInfo, Table, Value};
 use keys::digest::numeric_hash;
 use storage::env::{Random, SeededRandom};
 
-use crate::database::ask;
 use super::stage::Stage;
+use crate::database::ask;
 
 /// Events that come in between two rounds of the control loop, and how long that is.
 const EVENTS: u64 = 200;
