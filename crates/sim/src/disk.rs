@@ -191,7 +191,11 @@ fn copy_whole(from: &Path, to: &Path) -> io::Result<bool> {
         Err(error) if vanished(&error) => {}
         Err(error) => return Err(error),
     }
-    fs::remove_dir_all(to)?;
+    match fs::remove_dir_all(to) {
+        // Nothing was copied before a file went.
+        Err(error) if vanished(&error) => {}
+        other => other?,
+    }
     std::thread::yield_now();
     Ok(false)
 }
