@@ -29,6 +29,8 @@
 //!   zeros only                                    the end
 //!   bytes, but no good batch after them           a torn end: cut off
 //!   bytes, a sector of zeros, a good batch        a torn end: the disk wrote the later sector first
+//!   bytes, zeros up to a sector's end, …          the same, if syncs are noted: a batch is written in
+//!                                                 pieces, which end anywhere in a sector
 //!   bytes, then a good batch                      damage
 //!   any bytes, in a journal that is sealed        damage: it was synced before the next one was begun
 //! ```
@@ -44,6 +46,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +70,7 @@ const TRAILER: &[u8] = b"FJL\x03";
 const SPACES_SEALED_MAX: usize = 500;
 
 /// Where the number of a batch lies in it.
-const SEQNO: std::ops::Range<usize> = 5..13;
+const SEQNO: Range<usize> = 5..13;
 
 /// What the journals of an engine end with, all of which is synced.
 #[derive(Clone, Copy, Debug, Default)]
@@ -393,7 +396,7 @@ fn inspect(content: &[u8], synced: Option<u64>, ordered: bool) -> Inspected {
     } else {
         let next = (1..rest.len()).find(|&next| rest.get(next..).and_then(skip_batch).is_some());
         match next {
-            Some(next) if !has_hole(content, at, at + next) => Verdict::Damaged { at },
+            Some(next) if !has_hole(content, at..at + next, ordered) => Verdict::Damaged { at },
             _ => Verdict::Torn { at },
         }
     };
@@ -406,17 +409,21 @@ fn seqno_of(content: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// Whether a sector between two positions was never written. Of the first one, the part in front may have
-/// been written before.
-fn has_hole(content: &[u8], from: usize, to: usize) -> bool {
+/// Whether a sector of a range was not written to its end. Of the first one the part in front may have
+/// been written before; of the others too, where a note bounds what may be missing.
+fn has_hole(content: &[u8], range: Range<usize>, noted: bool) -> bool {
     let is_zero = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
-    let bytes = content.get(from..to).unwrap_or_default();
-    let first = from.next_multiple_of(SECTOR_BYTES) - from;
-    match bytes.split_at_checked(first) {
-        Some((part, sectors)) => {
-            (first > 0 && is_zero(part)) || sectors.chunks_exact(SECTOR_BYTES).any(is_zero)
-        }
-        None => false,
+    let first = range.start.next_multiple_of(SECTOR_BYTES) - range.start;
+    let Some((part, sectors)) = content
+        .get(range)
+        .and_then(|bytes| bytes.split_at_checked(first))
+    else {
+        return false;
+    };
+    let mut sectors = sectors.chunks_exact(SECTOR_BYTES);
+    match noted {
+        false => (first > 0 && is_zero(part)) || sectors.any(is_zero),
+        true => part.ends_with(&[0]) || sectors.any(|sector| sector.ends_with(&[0])),
     }
 }
 
@@ -554,6 +561,8 @@ mod tests {
             at..SECTOR_BYTES,
             SECTOR_BYTES..2 * SECTOR_BYTES,
             at..2 * SECTOR_BYTES,
+            SECTOR_BYTES + 100..2 * SECTOR_BYTES,
+            2 * SECTOR_BYTES - 1..2 * SECTOR_BYTES,
         ];
         for hole in holes {
             let mut bytes = whole.clone();
@@ -565,11 +574,18 @@ mod tests {
             }
         }
         let mut bytes = whole.clone();
-        bytes[SECTOR_BYTES + 1..2 * SECTOR_BYTES].fill(0);
+        bytes[SECTOR_BYTES..2 * SECTOR_BYTES - 1].fill(0);
         assert_eq!(
             inspect(&bytes, Some(1), true).verdict,
             Verdict::Damaged { at },
-            "no sector was left out"
+            "every sector was written to its end"
+        );
+        let mut bytes = whole.clone();
+        bytes[SECTOR_BYTES + 1..2 * SECTOR_BYTES].fill(0);
+        assert_eq!(
+            inspect(&bytes, None, false).verdict,
+            Verdict::Damaged { at },
+            "no sector was left out, and no note bounds what may be missing"
         );
     }
 

@@ -71,12 +71,20 @@ pub(super) fn note_made(space: &Path) {
 }
 
 /// Takes back that a space was made, because it is dropped next.
+///
+/// A removal whose sync failed may never reach the disk, whatever is synced later, and the note would be
+/// there again without the files. So a note that is gone is made once more, and removed for good.
 pub(super) fn forget_made(space: &Path) -> Result<()> {
+    if !space.exists() {
+        return Ok(());
+    }
+    note_made(space);
     let note = space.join(MADE);
     let removed = match fs::remove_file(&note) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed.and_then(|()| File::open(space)?.sync_all()),
+        removed => removed,
     };
+    let removed = removed.and_then(|()| File::open(space)?.sync_all());
     removed.map_err(|error| translate_io("remove", &note, error))
 }
 
