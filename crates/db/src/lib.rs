@@ -52,6 +52,7 @@ mod database;
 mod errands;
 mod error;
 mod findings;
+pub mod items;
 mod jobs;
 mod latency;
 mod metrics;

@@ -23,8 +23,9 @@ use tokio::net::TcpListener;
 pub use places::Limits;
 use places::Places;
 
-use crate::nosql::{Collections, web};
+use crate::nosql::web;
 use crate::{Error, Result};
+use db::items::Collections;
 
 /// What Prometheus calls the text it reads.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";

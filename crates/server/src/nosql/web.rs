@@ -22,8 +22,8 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use axum::response::Response;
 
-use crate::nosql::Collections;
-use crate::nosql::collections::{Error, OBJECT_BYTES_MAX, Result};
+use db::items::Collections;
+use db::items::{Error, OBJECT_BYTES_MAX, Result};
 use request::{Asked, JSON_BYTES_MAX, read_body};
 
 /// Which function of the data service is asked for.

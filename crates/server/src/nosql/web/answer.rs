@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use db::Kind;
 use serde_json::json;
 
-use crate::nosql::collections::{Error, verifier};
+use db::items::{Error, verifier};
 
 const VERIFIER_HEADER: &str = "x-v3io-transaction-verifier";
 
@@ -70,7 +70,9 @@ pub(super) fn refusal(error: &Error) -> Response {
 
 fn status(error: &Error) -> (StatusCode, i64) {
     match error {
-        Error::Request(_) | Error::Invalid(_) => (StatusCode::BAD_REQUEST, INVALID),
+        Error::Expression(_) | Error::Keys(_) | Error::Invalid(_) => {
+            (StatusCode::BAD_REQUEST, INVALID)
+        }
         Error::NotFound => (StatusCode::NOT_FOUND, NO_SUCH_FILE),
         Error::ConditionFalse => (StatusCode::BAD_REQUEST, CONDITION_FALSE),
         Error::ItemExists => (StatusCode::BAD_REQUEST, ITEM_EXISTS),

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use keys::Attribute;
 use keys::attribute::{SYSTEM_ATTRIBUTES, format_double, is_system_attribute};
 
-use crate::nosql::collections::{Record, Result};
+use db::items::{Record, Result};
 
 /// The attributes that an answer should have.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,8 +119,8 @@ mod tests {
     use serde_json::Value as Json;
 
     use super::*;
-    use crate::nosql::collections::record::Key;
     use crate::nosql::json::item_to_json;
+    use db::items::record::Key;
 
     fn record(item: &Item) -> Record {
         Record {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::nosql::collections::{Error, Result};
-use crate::nosql::expression::{Condition, Update};
+use db::items::expression::{Condition, Update};
+use db::items::{Error, Result};
 
 /// A JSON object.
 pub(super) struct Fields(Map<String, Json>);

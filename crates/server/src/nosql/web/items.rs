@@ -9,10 +9,10 @@ use super::answer;
 use super::attributes::{Wanted, write_text};
 use super::fields::Fields;
 use super::request::Asked;
-use crate::nosql::Collections;
-use crate::nosql::collections::scan::SEGMENTS_MAX;
-use crate::nosql::collections::{Ask, Directory, Error, Mode, Page, Place, Result, Scope, Write};
 use crate::nosql::json::{attribute_from_json, item_from_json};
+use db::items::Collections;
+use db::items::scan::SEGMENTS_MAX;
+use db::items::{Ask, Directory, Error, Mode, Page, Place, Result, Scope, Write};
 
 /// Into how many parts a client that asks for our nodes should divide its scans.
 const NODES: u32 = 8;

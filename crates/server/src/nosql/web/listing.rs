@@ -6,8 +6,8 @@ use axum::response::Response;
 
 use super::answer::{iso_date, xml};
 use super::request::Asked;
-use crate::nosql::Collections;
-use crate::nosql::collections::{Entry, Error, Listing, ListingAsk, Result};
+use db::items::Collections;
+use db::items::{Entry, Error, Listing, ListingAsk, Result};
 
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 

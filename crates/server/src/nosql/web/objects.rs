@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use super::answer;
 use super::listing;
 use super::request::Asked;
-use crate::nosql::Collections;
-use crate::nosql::collections::{Error, Result};
+use db::items::Collections;
+use db::items::{Error, Result};
 
 const BYTES: &str = "application/octet-stream";
 

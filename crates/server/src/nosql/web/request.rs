@@ -7,8 +7,8 @@ use axum::http::header::RANGE;
 use axum::http::request::Parts;
 use futures::StreamExt;
 
-use crate::nosql::collections::layout::BUCKETS_MAX;
-use crate::nosql::collections::{Directory, Error, Place, Result};
+use db::items::layout::BUCKETS_MAX;
+use db::items::{Directory, Error, Place, Result};
 
 /// Bytes of the longest JSON body.
 pub(super) const JSON_BYTES_MAX: usize = 2 << 20;

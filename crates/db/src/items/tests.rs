@@ -7,11 +7,11 @@ mod scans;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use db::{Database, Value};
+use crate::{Database, Value};
 use keys::{Attribute, Item};
 
+use super::expression::{Condition, Update};
 use super::*;
-use crate::nosql::expression::{Condition, Update};
 
 fn collections() -> Collections {
     Collections::new(Arc::new(Database::memory().unwrap()))

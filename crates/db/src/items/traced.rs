@@ -11,8 +11,8 @@
 //! Requests of one function on one table take turns. The partitions of a table are that table: what
 //! follows after a part of the path with `=` in it does not count.
 
+use crate::Value;
 use advisor::trace::{Kind, Op, Row};
-use db::Value;
 use keys::SLICES;
 use keys::item_name::slice;
 
@@ -29,7 +29,11 @@ const SORTING: u16 = 3;
 
 impl Collections {
     /// Something if this request is to be recorded: then it is to be told what it did.
-    pub(super) fn request(&self, function: &str, directory: &Directory) -> Option<db::Request<'_>> {
+    pub(super) fn request(
+        &self,
+        function: &str,
+        directory: &Directory,
+    ) -> Option<crate::Request<'_>> {
         self.database.request(&name(function, directory))
     }
 }

@@ -21,10 +21,11 @@
 //! same item come one after another, read it, decide and commit. What was acknowledged is durable.
 //!
 //! Requests hold a container's lock for reading. Only changing the order of a table that has items
-//! holds it for writing: see [`db::collection::moving`].
+//! holds it for writing: see [`sql::collection::moving`].
 
 mod deleting;
 pub mod error;
+pub mod expression;
 mod listing;
 mod marker;
 mod objects;
@@ -41,23 +42,22 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use db::collection::{Gate, Layout, TABLE_PREFIX};
-use db::{Database, Direction, Kind, Range, Snapshot, Table, Value};
+use crate::{Database, Direction, Kind, Range, Snapshot, Table, Value};
 use keys::Attribute;
 use parking_lot::RwLock;
+use sql::collection::{Gate, Layout, TABLE_PREFIX};
 use tokio::sync::OwnedRwLockReadGuard;
 
-pub use db::collection::record::{self, Key, Record, verifier};
-pub use db::collection::{layout, path};
 pub use error::{Error, Result};
 pub use listing::{Entry, Listing, ListingAsk};
 pub use objects::OBJECT_BYTES_MAX;
 pub use place::{Directory, Place};
 pub use scan::{Ask, Page, Scope};
+pub use sql::collection::record::{self, Key, Record, verifier};
+pub use sql::collection::{layout, path};
 pub use write::{Mode, Write};
 
-use crate::nosql;
-use crate::nosql::expression::Attributes;
+use expression::Attributes;
 
 /// Directories and layouts that a container remembers; past that it forgets them all.
 const REMEMBERED_MAX: usize = 10_000;
@@ -239,7 +239,7 @@ impl Collections {
             found => return found,
         }
         place::check_container_name(container.name())?;
-        let schema = record::schema(&container.table_name).map_err(db::Error::from)?;
+        let schema = record::schema(&container.table_name).map_err(crate::Error::from)?;
         match self.database.create_table(schema, &[]) {
             Err(error) if error.kind() != Kind::Exists => Err(error.into()),
             _ => self.table(container),
@@ -345,7 +345,7 @@ impl Entered {
 
 /// The attributes that the server keeps, and no others.
 impl Attributes for Record {
-    fn attribute(&self, name: &str) -> nosql::Result<Option<Attribute>> {
+    fn attribute(&self, name: &str) -> expression::Result<Option<Attribute>> {
         Ok(self.system_attribute(name))
     }
 }

@@ -10,7 +10,7 @@ use super::arithmetic;
 use super::functions;
 use super::tree::{Kind, Level, Link, Node, Operator, Sign};
 use super::value::{Compared, Value, compare};
-use crate::nosql::error::{Error, Result};
+use crate::items::expression::error::{Error, Result};
 
 /// Where names are looked up while an expression is worked out.
 pub(super) trait Scope {

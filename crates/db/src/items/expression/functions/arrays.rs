@@ -6,8 +6,8 @@ use keys::Array;
 use keys::attribute::ARRAY_ELEMENTS_MAX;
 
 use super::{Failure, Found, Function, calculation};
-use crate::nosql::expression::arithmetic::to_doubles;
-use crate::nosql::expression::value::{Number, Value, compare_numbers, whole};
+use crate::items::expression::arithmetic::to_doubles;
+use crate::items::expression::value::{Number, Value, compare_numbers, whole};
 
 pub(super) fn call(function: Function, values: Vec<Value>) -> Found {
     if function == Function::InitArray {

@@ -15,7 +15,7 @@ use super::lexer::Lexeme;
 use super::parser::Parser;
 use super::tree::{Name, Node};
 use super::value::{Value, whole};
-use crate::nosql::error::{Error, Result};
+use crate::items::expression::error::{Error, Result};
 
 /// What changes an item.
 #[derive(Clone, Debug)]

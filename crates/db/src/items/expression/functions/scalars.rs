@@ -6,7 +6,7 @@ use keys::Attribute;
 use keys::attribute::format_double;
 
 use super::{Failure, Found, Function, calculation};
-use crate::nosql::expression::value::{Compared, Number, Value, compare, compare_numbers, whole};
+use crate::items::expression::value::{Compared, Number, Value, compare, compare_numbers, whole};
 
 pub(super) fn call(function: Function, values: &[Value]) -> Found {
     match (function, values) {

@@ -20,17 +20,17 @@ use std::cmp::Ordering;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use db::{Direction, Range, Rows, Snapshot, Table, Value};
+use crate::{Direction, Range, Rows, Snapshot, Table, Value};
 use keys::item_name::slice;
 use keys::{Attribute, EvenSharding, SLICES};
 
 use super::error::{Error, Result};
+use super::expression::Condition;
 use super::layout::Layout;
 use super::marker::Marker;
 use super::record::{Record, sharding_prefix, sorting_value};
 use super::traced::Scanned;
 use super::{Collections, Directory, Key, has_rows, path, range_below};
-use crate::nosql::expression::Condition;
 
 /// Items of the longest page.
 pub const PAGE_ITEMS_MAX: usize = 10_000;

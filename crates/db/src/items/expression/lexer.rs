@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::nosql::error::{Error, Result};
+use crate::items::expression::error::{Error, Result};
 
 /// A token and where it begins, in characters counted from one.
 #[derive(Clone, Copy, Debug)]

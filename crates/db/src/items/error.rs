@@ -1,8 +1,8 @@
 //! What can be wrong with a request to collections.
 
-use db::collection::ItemError;
+use sql::collection::ItemError;
 
-use crate::nosql;
+use super::expression;
 
 /// The result of every fallible function of this module.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -10,9 +10,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// What was wrong; each kind is answered in its own way.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A body, a name or an expression that means nothing.
+    /// An expression that means nothing.
     #[error(transparent)]
-    Request(#[from] nosql::Error),
+    Expression(#[from] expression::Error),
+    /// A name or an attribute that means nothing.
+    #[error(transparent)]
+    Keys(#[from] keys::Error),
     /// A request that contradicts itself or asks for what there is not.
     #[error("{0}")]
     Invalid(String),
@@ -41,13 +44,13 @@ pub enum Error {
     Columns,
     /// The database refused.
     #[error(transparent)]
-    Database(#[from] db::Error),
+    Database(#[from] crate::Error),
 }
 
 impl Error {
     /// Whether the same transaction may succeed when it runs again.
     pub(super) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Database(error) if error.kind() == db::Kind::Conflict)
+        matches!(self, Self::Database(error) if error.kind() == crate::Kind::Conflict)
     }
 }
 
@@ -58,11 +61,5 @@ impl From<ItemError> for Error {
             ItemError::Columns => Self::Columns,
             other => Self::Invalid(other.to_string()),
         }
-    }
-}
-
-impl From<keys::Error> for Error {
-    fn from(error: keys::Error) -> Self {
-        Self::Request(error.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use db::{Direction, Range, Snapshot, Table, Value};
+use crate::{Direction, Range, Snapshot, Table, Value};
 use keys::Order;
 
 use super::error::{Error, Result};

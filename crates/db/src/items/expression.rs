@@ -38,9 +38,10 @@
 //! - `+` also joins texts, and arrays. Shifts drop what leaves 64 bits; `>>` keeps the sign.
 //! - Statements of an update see what those before them did. An update happens whole or not at all.
 //!
-//! `golden/nosql/expressions.txt` shows all of it.
+//! `golden/items/expressions.txt` shows all of it.
 
 mod arithmetic;
+pub mod error;
 mod evaluate;
 mod functions;
 mod lexer;
@@ -56,12 +57,12 @@ use std::fmt::{self, Display, Formatter};
 
 use keys::{Attribute, Item, ItemView};
 
-use crate::nosql::error::Result;
 use evaluate::Scope;
 use parser::Parser;
 use tree::Node;
 use value::Value;
 
+pub use error::{Error, Result};
 pub use update::Update;
 
 /// Bytes of the longest expression.

@@ -1,6 +1,6 @@
 //! Expressions as a person can read them, and what holds for every text.
 //!
-//! `golden/nosql/expressions.txt` is a list of commands, each with what it gives below it:
+//! `golden/items/expressions.txt` is a list of commands, each with what it gives below it:
 //!
 //! ```text
 //!   item UPDATE       begins with an empty item and updates it
@@ -19,11 +19,11 @@ use proptest::prelude::*;
 use super::evaluate::evaluate;
 use super::value::Value;
 use super::{Condition, DEPTH_MAX, LIST_MAX, OPERATORS_MAX, Plain, Update};
-use crate::nosql::error::{Error, Result};
+use crate::items::expression::error::{Error, Result};
 
 #[test]
 fn expressions_give_what_the_golden_file_shows() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/nosql/expressions.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/items/expressions.txt");
     let written = std::fs::read_to_string(&path).unwrap();
     let found = conversation(&written);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

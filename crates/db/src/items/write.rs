@@ -9,15 +9,14 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use db::{Table, Transaction};
+use crate::{Table, Transaction};
 use keys::{Attribute, Item};
 
 use super::error::{Error, Result};
+use super::expression::{self, Attributes, Condition, Update};
 use super::layout::SCHEMA_NAME;
 use super::record::{CHANGED_NS, Key, Record};
 use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, traced};
-use crate::nosql;
-use crate::nosql::expression::{Attributes, Condition, Update};
 
 /// How often a change is tried when others are faster.
 const ATTEMPTS_MAX: usize = 32;
@@ -26,7 +25,7 @@ const ATTEMPTS_MAX: usize = 32;
 struct Nothing;
 
 impl Attributes for Nothing {
-    fn attribute(&self, _: &str) -> nosql::Result<Option<Attribute>> {
+    fn attribute(&self, _: &str) -> expression::Result<Option<Attribute>> {
         Ok(None)
     }
 }

@@ -7,7 +7,7 @@ use keys::attribute::ATTRIBUTE_BYTES_MAX;
 use regex::{Regex, RegexBuilder};
 
 use super::{Failure, Found, Function, calculation};
-use crate::nosql::expression::value::Value;
+use crate::items::expression::value::Value;
 
 /// Bytes that the program of a regular expression may take.
 const PATTERN_BYTES_MAX: usize = 1024 * 1024;

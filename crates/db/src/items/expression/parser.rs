@@ -10,7 +10,7 @@ use super::lexer::{self, Lexeme, Token};
 use super::tree::{Kind, Level, Link, Node, Operator, Sign, WORDS};
 use super::value::Value;
 use super::{DEPTH_MAX, EXPRESSION_BYTES_MAX, LIST_MAX, OPERATORS_MAX};
-use crate::nosql::error::{Error, Result};
+use crate::items::expression::error::{Error, Result};
 
 /// What is left to read of an expression.
 pub(super) struct Parser<'a> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use db::{Direction, Range, Snapshot, Table, Value};
+use crate::{Direction, Range, Snapshot, Table, Value};
 
 use super::error::{Error, Result};
 use super::marker::Marker;
