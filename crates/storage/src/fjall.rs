@@ -261,11 +261,12 @@ impl Engine for FjallEngine {
             }
             let mut ahead = self.core.ahead.lock();
             self.core.check()?;
-            let journal = ahead.make_room(bytes_max);
+            ahead.make_room(bytes_max);
             // Batches are written one at a time: this one gets the next number, or a later one.
             let seqno = database.seqno();
             self.core
                 .step("write to", Some(seqno), || changes.commit())?;
+            let journal = ahead.written();
             let mut synced = self.core.synced.lock();
             synced.wrote(journal, seqno, bytes_max);
             if durability == Durability::Synced {

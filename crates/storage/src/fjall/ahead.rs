@@ -17,7 +17,7 @@
 //! above: every batch adds the most that it can take, and its lock is held until the batch is
 //! written. Zeros begin where an earlier piece of them ended, or a margin past the bound in a journal
 //! that was not seen before. Outside the lock fjall only flushes what it has buffered, less than the
-//! margin. A journal that fjall changes to in the meantime is met with the next batch.
+//! margin. A journal that fjall changes to in the meantime is met behind the batch.
 //!
 //! That bound rests on what fjall does today. So the place is read before it is written: where there is
 //! a byte that is not zero, nothing is written there, then or ever. And it can be switched off
@@ -99,10 +99,8 @@ impl Ahead {
     }
 
     /// Prepares for a batch of at most so many bytes, which the caller writes before it calls again.
-    /// Answers with the number of the journal that it will lie in, unless fjall changes it meanwhile.
-    pub(super) fn make_room(&mut self, bytes_max: u64) -> u64 {
-        let near = self.end_max + bytes_max + MARGIN_BYTES > self.zeroed;
-        if near || self.next.exists() {
+    pub(super) fn make_room(&mut self, bytes_max: u64) {
+        if self.end_max + bytes_max + MARGIN_BYTES > self.zeroed {
             self.look();
         }
         if self.end_max + bytes_max + MARGIN_BYTES > self.zeroed {
@@ -124,7 +122,20 @@ impl Ahead {
         }
         self.end_max += bytes_max;
         self.unseen += bytes_max;
-        self.newest
+    }
+
+    /// The number of the journal that the batch lies in which room was made for, now that it is written.
+    ///
+    /// fjall changes the journal between two batches, at any time: a newer one holds this batch or none.
+    pub(super) fn written(&mut self) -> u64 {
+        let before = self.newest;
+        if self.next.exists() {
+            self.look();
+        }
+        (before + 1..=self.newest)
+            .rev()
+            .find(|&number| journal::is_begun(&self.engine, number))
+            .unwrap_or(before)
     }
 
     /// Finds the journal that is the newest now.
@@ -240,6 +251,7 @@ mod tests {
                         file.write_all_at(&record, *end).unwrap();
                         *end += flushed;
                         buffered = left;
+                        ahead.written();
                     }
                     Step::Change => {
                         let record = vec![1; usize::try_from(buffered).unwrap()];
@@ -296,6 +308,38 @@ mod tests {
             let end = content.iter().rposition(|&byte| byte != 0).unwrap() + 1;
             prop_assert!(u64::try_from(end).unwrap() <= end_max, "{end} past {end_max}");
         }
+    }
+
+    #[test]
+    fn a_batch_lies_in_the_newest_journal_that_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ahead = Ahead::new(folder.path().to_path_buf(), None, true);
+        let write = |number, at| {
+            let file = File::options()
+                .write(true)
+                .open(folder.path().join(format!("{number}.jnl")));
+            file.unwrap().write_all_at(b"\x01 a batch", at).unwrap();
+        };
+        create(folder.path(), 1);
+        ahead.make_room(100);
+        write(1, 0);
+        assert_eq!(ahead.written(), 1);
+        ahead.make_room(100);
+        write(1, 100);
+        create(folder.path(), 2);
+        assert_eq!(ahead.written(), 1, "the journal was changed behind it");
+        ahead.make_room(100);
+        create(folder.path(), 3);
+        write(3, 0);
+        create(folder.path(), 4);
+        assert_eq!(
+            ahead.written(),
+            3,
+            "the journal was changed before and behind it"
+        );
+        ahead.make_room(100);
+        write(4, 0);
+        assert_eq!(ahead.written(), 4);
     }
 
     /// Wherever the bound may be wrong one day, no byte is overwritten.

@@ -190,6 +190,13 @@ pub(super) fn path(engine: &Path, number: u64) -> PathBuf {
     engine.join(format!("{number}.jnl"))
 }
 
+/// Whether a journal holds any batch, or the beginning of one.
+pub(super) fn is_begun(engine: &Path, number: u64) -> bool {
+    let mut first = [0];
+    let read = File::open(path(engine, number)).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first != [0]
+}
+
 /// The number of the newest journal, and where it lies.
 pub(super) fn newest(engine: &Path) -> Result<Option<(u64, PathBuf)>> {
     Ok(find_journals(engine)?.pop())
