@@ -145,7 +145,7 @@ pub(crate) fn prove_syncs(report: &mut Report, dir: &Path) -> Result<()> {
 struct Seen {
     /// Syncs of the journal.
     syncs: u32,
-    /// Marks that a sync followed before the next mark.
+    /// Marks that a sync of the journal was seen before, since the mark before them.
     covered: u32,
 }
 
@@ -166,15 +166,17 @@ fn watched(dir: &Path, writers: u32, commits: u32) -> Result<Option<Seen>> {
     if !status.success() {
         return Ok(None);
     }
-    let (mut seen, mut marked) = (Seen::default(), false);
+    let (mut seen, mut begun, mut synced) = (Seen::default(), false, false);
     // A call that another thread interrupts is shown in two lines; the second one says `resumed`.
     let calls = fs::read_to_string(&trace)?;
     for call in calls.lines().filter(|line| !line.contains("resumed")) {
         if call.contains(MARK) {
-            marked = true;
+            seen.covered += u32::from(synced);
+            (begun, synced) = (true, false);
         } else if call.contains("sync(") && call.contains(".jnl>") {
             seen.syncs += 1;
-            seen.covered += u32::from(std::mem::take(&mut marked));
+            // What comes before the first mark made the table, and after the last one closed it.
+            synced = begun;
         }
     }
     Ok(Some(seen))
