@@ -75,6 +75,18 @@ impl Error {
         }
     }
 
+    /// The container whose items are on their way to where their schema says, and the directory of those
+    /// that must be there first, if that is what it is about.
+    pub(crate) fn changing(&self) -> Option<(&str, Option<&str>)> {
+        use sql::collection::ItemError::Changing;
+        match self.source.downcast_ref::<sql::Error>() {
+            Some(sql::Error::Item(Changing {
+                container, moving, ..
+            })) => Some((container, moving.as_deref())),
+            _ => None,
+        }
+    }
+
     pub(crate) fn inner(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         self.source.as_ref()
     }
@@ -204,10 +216,18 @@ fn sql_kind(error: &sql::Error) -> Kind {
         sql::Error::Damaged { .. } | sql::Error::DamagedRecord { .. } => Kind::Corrupt,
         sql::Error::Txn(error) => txn_kind(error),
         sql::Error::Redefined => Kind::Conflict,
-        sql::Error::Item(sql::collection::ItemError::Changing { .. }) => Kind::Conflict,
-        sql::Error::Item(_) => Kind::Invalid,
+        sql::Error::Item(error) => item_kind(error),
         sql::Error::Constraint(error) => constraint_kind(error),
         _ => Kind::Internal,
+    }
+}
+
+fn item_kind(error: &sql::collection::ItemError) -> Kind {
+    match error {
+        sql::collection::ItemError::Changing { .. } => Kind::Conflict,
+        sql::collection::ItemError::NameTaken { .. }
+        | sql::collection::ItemError::Hidden { .. } => Kind::Exists,
+        _ => Kind::Invalid,
     }
 }
 

@@ -20,17 +20,23 @@
 //! Writes that depend on nothing are blind. The others claim the row, so that those who change the
 //! same item come one after another, read it, decide and commit. What was acknowledged is durable.
 //!
-//! Requests hold a container's lock for reading. Only changing the order of a table that has items
-//! holds it for writing: see [`sql::collection::moving`].
+//! Requests hold a container's lock for reading. Only changing where the items of a table lie holds it
+//! for writing, and mostly for a moment: see [`sql::collection::moving`]. What an item may be called and
+//! where it lies, what a row of it is and how a directory is made, is said once for SQL and for requests,
+//! in [`sql::collection`].
 
 mod deleting;
 pub mod error;
 pub mod expression;
+mod filling;
 mod listing;
 mod marker;
 mod objects;
 pub mod place;
 pub mod scan;
+mod schema;
+mod scope;
+mod spots;
 mod traced;
 pub mod write;
 
@@ -45,14 +51,15 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use crate::{Database, Direction, Kind, Range, Snapshot, Table, Value};
 use keys::Attribute;
 use parking_lot::RwLock;
-use sql::collection::{Gate, Layout, TABLE_PREFIX};
+use sql::collection::{Found, Gate, Layout, Names, TABLE_PREFIX, is_kept};
 use tokio::sync::OwnedRwLockReadGuard;
 
 pub use error::{Error, Result};
 pub use listing::{Entry, Listing, ListingAsk};
 pub use objects::OBJECT_BYTES_MAX;
 pub use place::{Directory, Place};
-pub use scan::{Ask, Page, Scope};
+pub use scan::{Ask, Page};
+pub use scope::Scope;
 pub use sql::collection::record::{self, Key, Record, verifier};
 pub use sql::collection::{layout, path};
 pub use write::{Mode, Write};
@@ -78,22 +85,23 @@ struct Container {
     gate: Arc<Gate>,
     /// How often schemas had changed when the layouts were looked up.
     changes: AtomicU64,
-    layouts: RwLock<HashMap<String, Arc<Layout>>>,
+    layouts: RwLock<HashMap<String, Arc<Found>>>,
     directories: RwLock<HashSet<String>>,
 }
 
 /// What holds in a directory.
 enum Looked {
     /// This layout.
-    Here(Arc<Layout>),
+    Here(Arc<Found>),
     /// One that its rows do not follow yet, of this directory.
     Moving(String),
 }
 
-/// A container that a request works in: where rows lie does not change until it is dropped.
+/// A container that a request works in: where rows may lie does not change until it is dropped.
 struct Entered {
     container: Arc<Container>,
     table: Arc<Table>,
+    found: Arc<Found>,
     layout: Arc<Layout>,
     _guard: OwnedRwLockReadGuard<()>,
 }
@@ -141,7 +149,7 @@ impl Collections {
         let snapshot = self.database.snapshot();
         let spots = entered.spots(place, buckets);
         let (mut found, mut looked_at) = (None, 0);
-        for (_, key) in &spots {
+        for key in spots.keys() {
             looked_at += 1;
             found = snapshot.get(&entered.table, &key.values())?;
             if found.is_some() {
@@ -149,11 +157,24 @@ impl Collections {
             }
         }
         if let Some(request) = request {
-            let keys: Vec<&Key> = spots.iter().take(looked_at).map(|(_, key)| key).collect();
+            let keys: Vec<&Key> = spots.keys().take(looked_at).collect();
             request.did(&entered.table, traced::looked_for(&keys, found.is_some()));
         }
-        let row = found.ok_or(Error::NotFound)?;
-        Ok(Record::from_row(row)?)
+        let found = found.filter(|_| !is_kept(&place.name));
+        let record = Record::from_row(found.ok_or(Error::NotFound)?)?;
+        self.shown(&entered, &snapshot, record)
+    }
+
+    /// The record under the name that clients are shown.
+    fn shown(&self, entered: &Entered, snapshot: &Snapshot, record: Record) -> Result<Record> {
+        let layout = &entered.layout;
+        if layout.buckets.is_none() {
+            return Ok(record);
+        }
+        let path = record.key.path.clone();
+        let reader = snapshot.reader();
+        let mut names = Names::new(&entered.table, reader, &path, Arc::clone(layout));
+        Ok(names.show(record).map_err(crate::Error::from)?)
     }
 
     /// Whether a directory is there: it was made, or something is in it.
@@ -188,10 +209,10 @@ impl Collections {
             container.follow_changes();
             let table = table(self, &container)?;
             let known = container.layouts.read().get(path).cloned();
-            let layout = match known {
-                Some(layout) => layout,
+            let found = match known {
+                Some(found) => found,
                 None => match self.look_up_layout(&container, &table, path)? {
-                    Looked::Here(layout) => layout,
+                    Looked::Here(found) => found,
                     Looked::Moving(root) => {
                         drop(guard);
                         let name = container.name();
@@ -203,7 +224,8 @@ impl Collections {
             return Ok(Entered {
                 container,
                 table,
-                layout,
+                layout: Arc::clone(&found.layout),
+                found,
                 _guard: guard,
             });
         }
@@ -257,15 +279,15 @@ impl Collections {
         let mut layouts = container.layouts.write();
         let snapshot = self.database.snapshot();
         let found = self.database.item_layout(&snapshot, table, path)?;
-        if let Some(root) = found.moving {
-            return Ok(Looked::Moving(root));
+        if let Some(root) = &found.moving {
+            return Ok(Looked::Moving(root.clone()));
         }
-        let layout = Arc::new(found.layout);
+        let found = Arc::new(found);
         if layouts.len() >= REMEMBERED_MAX {
             layouts.clear();
         }
-        layouts.insert(path.to_owned(), Arc::clone(&layout));
-        Ok(Looked::Here(layout))
+        layouts.insert(path.to_owned(), Arc::clone(&found));
+        Ok(Looked::Here(found))
     }
 
     /// Puts the schema of a directory, or deletes it; when it was changed.
@@ -276,9 +298,24 @@ impl Collections {
             None => self.enter(&place.directory).await?,
         };
         drop(entered);
+        if schema.is_some() {
+            self.check_hidden(&place.directory)?;
+        }
         let Directory { container, path } = &place.directory;
         let changed = self.database.set_item_schema(container, path, schema);
         changed.await?.ok_or(Error::NotFound)
+    }
+
+    /// An error if a table of SQL has the name of a directory, or of one above it.
+    fn check_hidden(&self, directory: &Directory) -> Result<()> {
+        let Directory { container, path } = directory;
+        match self.database.hides_directory(container, path) {
+            Some(table) => {
+                let hidden = sql::collection::ItemError::Hidden { table };
+                Err(crate::Error::from(sql::Error::from(hidden)).into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// A moment for a change: now, and after every moment that was given before.
@@ -322,24 +359,6 @@ impl Container {
     fn forget(&self) {
         self.layouts.write().clear();
         self.directories.write().clear();
-    }
-}
-
-impl Entered {
-    /// Where an item may lie, and under which name: first where it would be written.
-    fn spots(&self, place: &Place, buckets: Option<NonZeroU32>) -> Vec<(String, Key)> {
-        let names = match buckets.or(self.layout.buckets) {
-            None => vec![place.name.clone()],
-            Some(_) => self.layout.with_buckets(buckets).names(&place.name),
-        };
-        let path = &place.directory.path;
-        let names = names.into_iter();
-        names
-            .map(|name| {
-                let key = Key::of_name(path, &name, self.layout.order);
-                (name, key)
-            })
-            .collect()
     }
 }
 

@@ -47,7 +47,6 @@ mod advice;
 mod asks;
 mod background;
 mod balance;
-mod collections;
 mod database;
 mod errands;
 mod error;

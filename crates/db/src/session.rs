@@ -250,7 +250,7 @@ impl Session {
         let generation = self.executor.catalog().generation();
         self.touched = Touched::Unknown;
         let outcome = {
-            let work = self.dispatch(prepared, parameters);
+            let work = self.dispatch_settled(prepared, parameters);
             match limit {
                 Some(limit) => limit.keep(pin!(work)).await.flatten(),
                 None => work.await,

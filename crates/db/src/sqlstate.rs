@@ -251,6 +251,8 @@ fn of_item(error: &ItemError) -> &'static str {
     match error {
         ItemError::Changing { .. } => "40001",
         ItemError::Kept { .. } => "428C9",
+        ItemError::NameTaken { .. } | ItemError::Hidden { .. } => "42P07",
+        ItemError::Container { .. } | ItemError::NoContainer { .. } => "42809",
         ItemError::Columns | ItemError::NoSchema { .. } => "55000",
         _ => "22023",
     }

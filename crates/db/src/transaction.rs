@@ -101,6 +101,21 @@ impl Transaction {
         Ok(sql::ensure_row(&mut self.inner, table, row)?)
     }
 
+    /// Makes a directory of a container, if it is not there.
+    pub(crate) fn make_directory(
+        &mut self,
+        table: &Arc<Table>,
+        path: &str,
+        now_ns: i64,
+    ) -> Result<()> {
+        Ok(sql::collection::announce(
+            &mut self.inner,
+            table,
+            path,
+            now_ns,
+        )?)
+    }
+
     /// Raises a number of the row with this key, if there is one, to `number` or by one, whichever is
     /// more. Reads nothing and never conflicts, unless the table has indexes.
     pub fn raise(

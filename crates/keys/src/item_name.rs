@@ -6,9 +6,12 @@
 //!   sharding   sorting        all items of one sharding key lie together, in the order of their
 //!   key        key            sorting keys; a name without a period has no sorting key
 //!
-//!   johnd_36.20180602         with even distribution the sharding key carries a bucket
+//!   johnd_36.20180602         with even distribution an item is also called by its bucket
 //!   ╰─┬─╯ ╰┤
 //!   stem   bucket
+//!
+//!   johnd/36  20180602        and that is where it lies: no name has a slash, so a sharding key that
+//!                             looks like one with a bucket, `dev_36`, is never taken for another
 //! ```
 //!
 //! Where a sharding key is stored is decided by its *slice*, one of 1,024. It is the upper ten bits
@@ -73,15 +76,23 @@ impl<'a> ItemName<'a> {
         slice(self.sharding)
     }
 
-    /// The name before even distribution over so many buckets, if this is one after it: its sharding
-    /// key ends in the very bucket that its sorting key belongs to.
-    pub fn original(&self, buckets: NonZeroU32) -> Option<Self> {
+    /// The name that this one is with its bucket behind the sharding key, in a table of so many buckets.
+    /// Another item may have it for its own.
+    pub fn alias(&self, buckets: NonZeroU32) -> Option<Self> {
         let even = EvenSharding::split(self.sharding)?;
         let bucket = even_bucket(self.sorting?, buckets);
-        (even.bucket == bucket).then_some(Self {
+        (even.bucket_of(buckets) == Some(bucket)).then_some(Self {
             sharding: even.stem,
             sorting: self.sorting,
         })
+    }
+
+    /// The sharding key under which an item lies in a table of so many buckets. Nothing if it lies under
+    /// its own: no sorting key, no bucket.
+    pub fn spread_sharding(&self, buckets: NonZeroU32) -> Option<String> {
+        let sorting = self.sorting.filter(|_| !self.sharding.is_empty())?;
+        let bucket = even_bucket(sorting, buckets);
+        Some(spread_sharding(self.sharding, bucket))
     }
 }
 
@@ -102,10 +113,15 @@ impl<'a> EvenSharding<'a> {
         format!("{}_{}", self.stem, self.bucket)
     }
 
-    /// The name of the item with this sorting key, in this very bucket.
-    pub fn item_name(&self, sorting: &str) -> String {
-        format!("{}_{}.{sorting}", self.stem, self.bucket)
+    /// Which of so many buckets is meant. Those who count from 1 call the first one by the last number.
+    pub fn bucket_of(&self, buckets: NonZeroU32) -> Option<u32> {
+        (self.bucket <= buckets.get()).then(|| self.bucket % buckets)
     }
+}
+
+/// The sharding key under which the items of one bucket lie.
+pub fn spread_sharding(sharding: &str, bucket: u32) -> String {
+    format!("{sharding}/{bucket}")
 }
 
 /// Which slice a sharding key lies in, below [`SLICES`].
@@ -172,18 +188,28 @@ mod tests {
         ] {
             assert_eq!(split(none), None, "{none}");
         }
-        let original = |name| {
+        let alias = |name| {
             ItemName::split(name)
-                .original(BUCKETS_DEFAULT)
-                .map(|original| original.join())
+                .alias(BUCKETS_DEFAULT)
+                .map(|alias| alias.join())
         };
         assert_eq!(
-            original("johnd_36.20180602"),
+            alias("johnd_36.20180602"),
             Some("johnd.20180602".to_owned())
         );
-        assert_eq!(original("johnd_1.20180602"), None);
-        assert_eq!(original("johnd.20180602"), None);
-        assert_eq!(original("johnd_36"), None);
+        assert_eq!(alias("johnd_1.20180602"), None);
+        assert_eq!(alias("johnd.20180602"), None);
+        assert_eq!(alias("johnd_36"), None);
+        // Bucket 0, for those who count from 0 and for those who count from 1.
+        let two = NonZeroU32::new(2).unwrap();
+        let first = (0..).map(|i| i.to_string());
+        let first = first.clone().find(|t| even_bucket(t, two) == 0).unwrap();
+        for name in [format!("a_0.{first}"), format!("a_2.{first}")] {
+            let alias = ItemName::split(&name).alias(two).unwrap();
+            assert_eq!(alias.sharding, "a");
+        }
+        assert_eq!(ItemName::split(&format!("a_1.{first}")).alias(two), None);
+        assert_eq!(ItemName::split(&format!("a_4.{first}")).alias(two), None);
     }
 
     #[test]
@@ -235,7 +261,9 @@ mod tests {
             if let Some(sorting) = parts.sorting.filter(|_| !parts.sharding.is_empty()) {
                 let buckets = NonZeroU32::new(buckets).unwrap();
                 let even = even_item_name(parts.sharding, sorting, buckets);
-                prop_assert_eq!(ItemName::split(&even).original(buckets), Some(parts));
+                prop_assert_eq!(ItemName::split(&even).alias(buckets), Some(parts));
+                let stored = parts.spread_sharding(buckets).unwrap();
+                prop_assert!(check_item_name(&stored).is_err(), "no name is stored so: {stored}");
             }
         }
     }

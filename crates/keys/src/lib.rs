@@ -38,7 +38,7 @@ pub use attribute::{Array, Attribute, Item, ItemView, Time};
 pub use declared::Declared;
 pub use digest::hash_values;
 pub use error::{Error, Result};
-pub use item_name::{EvenSharding, ItemName, SLICES, check_item_name};
+pub use item_name::{EvenSharding, ItemName, SLICES, check_item_name, spread_sharding};
 pub use item_order::Order;
 pub use key::{
     KEY_BYTES_MAX, KEY_COLUMN_BYTES_WARN, KEY_COLUMNS_MAX, KeyColumn, KeyColumns, append_key_value,

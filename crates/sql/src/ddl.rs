@@ -20,6 +20,7 @@ use syntax::statement::{Drop, Truncate};
 use syntax::{Kind, Statement, ast};
 use txn::{Store, TableId};
 
+use crate::collection::guard;
 use crate::interrupt::INTERRUPT_ROWS;
 use crate::names::table_name;
 use crate::scalar::constant;
@@ -150,6 +151,9 @@ fn drop_tables(ground: Ground<'_>, drop: &Drop) -> Result<()> {
             other => push_once(&mut tables, other?),
         }
     }
+    for table in &tables {
+        guard::refuse(table.schema(), "dropped")?;
+    }
     if !drop.cascade {
         constraints::refuse_referenced(ground, &tables, "drop that too, or say CASCADE")?;
     }
@@ -170,7 +174,9 @@ fn push_once(tables: &mut Vec<Arc<Table>>, table: Arc<Table>) {
 pub(crate) fn truncated(ground: Ground<'_>, truncate: &Truncate) -> Result<Vec<Arc<Table>>> {
     let mut tables = Vec::new();
     for name in &truncate.names {
-        push_once(&mut tables, ground.catalog.get(&table_name(name)?)?);
+        let table = ground.catalog.get(&table_name(name)?)?;
+        guard::refuse(table.schema(), "emptied")?;
+        push_once(&mut tables, table);
     }
     if truncate.cascade {
         return Ok(constraints::with_referring(ground, &tables));

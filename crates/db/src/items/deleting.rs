@@ -6,7 +6,7 @@ use crate::{Direction, Range, Snapshot, Table, Value};
 use keys::Order;
 
 use super::error::{Error, Result};
-use super::{Collections, Directory, Record, path, range_below};
+use super::{Collections, Directory, Key, Record, path, range_below};
 
 /// Rows that one transaction deletes.
 const BATCH_ROWS_MAX: usize = 500;
@@ -27,19 +27,25 @@ impl Collections {
         container.forget();
         let snapshot = self.database.snapshot();
         let mut any = false;
-        let mut transaction = self.database.begin();
-        let mut size = 0;
+        let mut batch = Vec::new();
+        let mut last = Vec::new();
         for row in snapshot.scan(&table, &range_below(&directory.path), Direction::Ascending)? {
-            let record = Record::from_row(row?)?;
-            transaction.delete(&table, &record.key.values())?;
-            (any, size) = (true, size + 1);
-            if size == BATCH_ROWS_MAX {
-                let full = std::mem::replace(&mut transaction, self.database.begin());
-                full.commit_later().await?;
-                size = 0;
+            let key = Record::from_row(row?)?.key;
+            any = true;
+            // What says how items lie goes after them.
+            match key.sharding.is_empty() {
+                true => last.push(key),
+                false => batch.push(key),
+            }
+            if batch.len() == BATCH_ROWS_MAX {
+                self.delete_batch(&table, &batch).await?;
+                batch.clear();
             }
         }
-        transaction.commit_later().await?;
+        self.delete_batch(&table, &batch).await?;
+        for batch in last.chunks(BATCH_ROWS_MAX) {
+            self.delete_batch(&table, batch).await?;
+        }
         container.forget();
         self.database.forget_item_schemas(container.name());
         drop((alone.take(), beside.take()));
@@ -49,7 +55,16 @@ impl Collections {
         }
     }
 
-    /// Whether sorting keys are texts in a directory and in all below it.
+    async fn delete_batch(&self, table: &Arc<Table>, keys: &[Key]) -> Result<()> {
+        let mut transaction = self.database.begin();
+        for key in keys {
+            transaction.delete(table, &key.values())?;
+        }
+        transaction.commit_later().await?;
+        Ok(())
+    }
+
+    /// Whether items lie as they do without a schema in a directory and in all below it.
     fn keeps_order(&self, table: &Arc<Table>, root: &str) -> Result<bool> {
         let snapshot = self.database.snapshot();
         let mut next = Some(root.to_owned());
@@ -58,7 +73,8 @@ impl Collections {
                 break;
             };
             let layout = self.database.item_layout(&snapshot, table, &found)?;
-            if layout.layout.order != Order::Text || layout.moving.is_some() {
+            let is_plain = layout.layout.order == Order::Text && layout.layout.buckets.is_none();
+            if !is_plain || layout.moving.is_some() || layout.spreading.is_some() {
                 return Ok(false);
             }
             // The least path after it.

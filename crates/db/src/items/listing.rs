@@ -10,7 +10,7 @@ use crate::{Direction, Range, Snapshot, Table, Value};
 use super::error::{Error, Result};
 use super::marker::Marker;
 use super::record::{Record, sharding_prefix, sorting_value};
-use super::{Collections, Directory, has_rows, path};
+use super::{Collections, Directory, Layout, Names, has_rows, is_kept, path};
 
 /// Entries of one listing.
 const ENTRIES_MAX: usize = 1000;
@@ -63,11 +63,15 @@ impl Collections {
             path: String::new(),
         };
         let entered = self.enter(&root).await?;
+        let prefix = ask.prefix.trim_start_matches('/');
+        let (path, _) = split_prefix(&self.database.snapshot(), &entered.table, prefix)?;
+        drop(entered);
+        let entered = self.enter(&Directory { path, ..root }).await?;
         let snapshot = self.database.snapshot();
         let table = &entered.table;
-        let prefix = ask.prefix.trim_start_matches('/');
         let (path, beginning) = split_prefix(&snapshot, table, prefix)?;
         let search = Search {
+            layout: Arc::clone(&entered.layout),
             snapshot: &snapshot,
             table,
             path: &path,
@@ -112,6 +116,7 @@ struct Search<'a> {
     path: &'a str,
     beginning: &'a str,
     limit: usize,
+    layout: Arc<Layout>,
 }
 
 impl Search<'_> {
@@ -174,6 +179,11 @@ impl Search<'_> {
         last.encode(&self.described(DIRECTORIES))
     }
 
+    fn names(&self) -> Names {
+        let layout = Arc::clone(&self.layout);
+        Names::new(self.table, self.snapshot.reader(), self.path, layout)
+    }
+
     fn records(&self, after: Option<&Marker>, listing: &mut Listing) -> Result<()> {
         let path = [Value::Utf8(self.path.into())];
         let range = match after {
@@ -186,6 +196,7 @@ impl Search<'_> {
         };
         let range = range.through(&path);
         let mut last: Option<Marker> = None;
+        let mut names = self.names();
         for row in self
             .snapshot
             .scan(self.table, &range, Direction::Ascending)?
@@ -196,8 +207,12 @@ impl Search<'_> {
                 sorting: record.key.sorting.clone(),
             };
             let is_first = Some(&marker) == after;
-            let fits = record.name.starts_with(self.beginning);
-            if is_first || record.key.is_of_directory() || !fits {
+            let is_ours = record.key.is_of_directory() || is_kept(&record.name);
+            if is_first || is_ours {
+                continue;
+            }
+            let record = names.show(record).map_err(crate::Error::from)?;
+            if !record.name.starts_with(self.beginning) {
                 continue;
             }
             if listing.directories.len() + listing.entries.len() >= self.limit {

@@ -13,6 +13,9 @@
 //! A scan of all below passes over directories of whose items the filter cannot be true, as far as their
 //! paths tell.
 //!
+//! While items are moved to other buckets those of one sharding key are read wherever they lie. What lies
+//! in the order of slices cannot be read in pages then: who needs a second one waits until all are there.
+//!
 //! A page ends when it has enough items or bytes, or when enough rows were looked at and there is at
 //! least one item: a page without items is always the last one, because clients stop at it.
 
@@ -21,16 +24,17 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::{Direction, Range, Rows, Snapshot, Table, Value};
-use keys::item_name::slice;
-use keys::{Attribute, EvenSharding, SLICES};
+use keys::SLICES;
+use sql::collection::Strand as Asked;
 
 use super::error::{Error, Result};
 use super::expression::Condition;
-use super::layout::Layout;
+use super::filling::{Filling, Hindrance, Places};
 use super::marker::Marker;
 use super::record::{Record, sharding_prefix, sorting_value};
+use super::scope::{Scope, bound, own_sharding, stands_for};
 use super::traced::Scanned;
-use super::{Collections, Directory, Key, has_rows, path, range_below};
+use super::{Collections, Directory, Entered, Key, has_rows, is_kept, path, range_below};
 
 /// Items of the longest page.
 pub const PAGE_ITEMS_MAX: usize = 10_000;
@@ -39,37 +43,13 @@ pub const PAGE_ITEMS_MAX: usize = 10_000;
 pub const PAGE_BYTES_MAX: usize = 2 << 20;
 
 /// Rows looked at after which a page with an item ends.
-const PAGE_ROWS_MAX: usize = 50_000;
+pub(super) const PAGE_ROWS_MAX: usize = 50_000;
 
 /// Rows that are looked at before others have a turn.
 const TURN_ROWS: usize = 256;
 
-/// What a partition is called that has no value.
-const NULL_PARTITION: &str = "null";
-
 /// Segments that one scan can have.
 pub const SEGMENTS_MAX: u16 = SLICES;
-
-/// Which items of a directory are asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// All.
-    Whole,
-    /// One part of so many.
-    Segment(u16, u16),
-    /// Those of one sharding key, from a sorting key on and up to another.
-    Sharding {
-        /// The sharding key.
-        key: String,
-        /// The first sorting key.
-        start: Option<String>,
-        /// The first sorting key that is not asked for any more.
-        end: Option<String>,
-    },
-    /// All of the directory and of those below it, or one part of so many of each. What partitions
-    /// stand for is then among the attributes of their items.
-    Below(Option<(u16, u16)>),
-}
 
 /// What a page should hold.
 #[derive(Debug)]
@@ -103,17 +83,46 @@ pub struct Page {
 struct Strand {
     rows: Rows,
     head: Option<Record>,
+    /// Which of them are asked for; nothing if all are.
+    asked: Option<Asked>,
+}
+
+/// A page that is made, or why it is not.
+enum Made {
+    Page(Page),
+    Not(Hindrance),
 }
 
 impl Collections {
     /// One page of a directory's items.
     pub async fn scan(&self, directory: &Directory, ask: &Ask) -> Result<Page> {
-        let entered = self.enter(directory).await?;
-        let layout = entered.layout.with_buckets(ask.buckets);
-        let named = ask.scope.describe(&directory.path, &layout);
+        loop {
+            let entered = self.enter(directory).await?;
+            match self.page(&entered, directory, ask).await? {
+                Made::Page(page) => return Ok(page),
+                Made::Not(hindrance) => {
+                    let container = Arc::clone(&entered.container);
+                    drop(entered);
+                    self.settle(container.name(), &hindrance).await?;
+                }
+            }
+        }
+    }
+
+    async fn settle(&self, container: &str, hindrance: &Hindrance) -> Result<()> {
+        let database = &self.database;
+        match hindrance {
+            Hindrance::Moving(root) => database.finish_moving_items(container, root).await?,
+            Hindrance::Spreading(root) => database.finish_spreading_items(container, root).await?,
+        }
+        Ok(())
+    }
+
+    async fn page(&self, entered: &Entered, directory: &Directory, ask: &Ask) -> Result<Made> {
+        let named = ask.scope.describe(&directory.path, &entered.layout);
         let marker = ask.place(&named)?;
         let request = self.request("GetItems", directory);
-        let sought = Sought::new(&ask.scope, &layout)?;
+        let sought = Sought::new(entered, ask)?;
         let snapshot = self.database.snapshot();
         let opener = Strands {
             snapshot: &snapshot,
@@ -121,37 +130,39 @@ impl Collections {
             path: &directory.path,
             marker: marker.as_ref(),
         };
+        let mut places = Places::new(self, entered, &snapshot, &directory.path);
+        places.check(&ask.scope, marker.as_ref())?;
         let mut strands = opener.open(&ask.scope, &sought)?;
-        let limit = ask.limit.unwrap_or(PAGE_ITEMS_MAX).clamp(1, PAGE_ITEMS_MAX);
-        let (mut records, mut bytes, mut looked_at) = (Vec::new(), 0, 0);
-        let mut last: Option<Marker> = None;
-        let (mut changed_ns, mut inside) = (None, None);
+        let mut page = Filling::new(ask);
+        let mut inside = None;
         while let Some(record) = next(&mut strands)? {
-            looked_at += 1;
+            page.looked_at += 1;
             if inside.as_ref() != Some(&record.key.path) {
                 if let Some(refused) = ask.refuses(&directory.path, &record.key.path) {
                     strands = opener.past(refused)?;
                     continue;
                 }
-                inside = Some(record.key.path.clone());
+                let path = &record.key.path;
+                if let Some(hindrance) = places.hindrance(ask, path, false)? {
+                    return Ok(Made::Not(hindrance));
+                }
+                inside = Some(path.clone());
             }
-            changed_ns = changed_ns.max(Some(record.changed_ns));
-            if looked_at % TURN_ROWS == 0 {
+            if page.looked_at.is_multiple_of(TURN_ROWS) {
                 tokio::task::yield_now().await;
             }
-            last = Some(ask.scope.marker(&record.key));
-            let record = ask.scope.shown(record)?;
-            if ask.admits(&record)? {
-                bytes += record.attributes.len() + record.name.len() + record.size();
-                records.push(record);
-            }
-            let full = records.len() >= limit || bytes >= PAGE_BYTES_MAX;
-            if full || looked_at >= PAGE_ROWS_MAX && !records.is_empty() {
+            if page.add(record, &mut places)? {
                 break;
             }
         }
         let ended = strands.iter().all(|strand| strand.head.is_none());
-        if records.is_empty() && marker.is_none() && !directory.path.is_empty() {
+        let last = page.last.take().filter(|_| !ended);
+        if let Some((path, _)) = &last
+            && let Some(hindrance) = places.hindrance(ask, path, true)?
+        {
+            return Ok(Made::Not(hindrance));
+        }
+        if page.records.is_empty() && marker.is_none() && !directory.path.is_empty() {
             let exists = has_rows(&snapshot, &entered.table, &directory.path)?;
             exists.then_some(()).ok_or(Error::NotFound)?;
         }
@@ -159,22 +170,21 @@ impl Collections {
             let scanned = Scanned {
                 path: &directory.path,
                 ask,
-                shardings: &sought.shardings,
+                shardings: &sought.shardings(),
                 bounds: sought.bounds.as_ref(),
                 marker: marker.as_ref(),
-                records: &records,
-                looked_at,
+                records: &page.records,
+                looked_at: page.looked_at,
             };
             request.did(&entered.table, scanned.ops());
         }
-        let last = last.filter(|_| !ended);
         let own_ns = opener.directory_changed_ns()?;
-        Ok(Page {
-            records,
-            marker: last.map(|last| last.encode(&named)),
-            changed_ns: changed_ns.max(own_ns),
-            looked_at,
-        })
+        Ok(Made::Page(Page {
+            records: page.records,
+            marker: last.map(|(_, last)| last.encode(&named)),
+            changed_ns: page.changed_ns.max(own_ns),
+            looked_at: page.looked_at,
+        }))
     }
 }
 
@@ -203,8 +213,9 @@ impl Ask {
         above.find_map(|end| path.get(..end).filter(|at| ruled_out(at)))
     }
 
-    fn admits(&self, record: &Record) -> Result<bool> {
-        if record.key.is_of_directory() || !self.scope.has(&record.key.sharding) {
+    pub(super) fn admits(&self, record: &Record) -> Result<bool> {
+        let is_ours = record.key.is_of_directory() || is_kept(&record.name);
+        if is_ours || !self.scope.has(&record.key.sharding) {
             return Ok(false);
         }
         match &self.filter {
@@ -214,90 +225,25 @@ impl Ask {
     }
 }
 
-impl Scope {
-    /// What tells the scan from others, for its markers.
-    fn describe(&self, path: &str, layout: &Layout) -> String {
-        let order = layout.order.kind();
-        match self {
-            Self::Whole => format!("{path}|whole|{order}"),
-            Self::Segment(segment, total) => format!("{path}|segment {segment} {total}|{order}"),
-            Self::Sharding { key, .. } => {
-                let buckets = layout.buckets.map_or(0, NonZeroU32::get);
-                format!("{path}|sharding {buckets} {key}|{order}")
-            }
-            Self::Below(part) => format!("{path}|below {part:?}"),
-        }
-    }
-
-    /// Where a page that ends with this key ends.
-    fn marker(&self, key: &Key) -> Marker {
-        let sharding = match self {
-            // Neither paths nor names have a zero byte.
-            Self::Below(_) => format!("{}\0{}", key.path, key.sharding),
-            _ => key.sharding.clone(),
-        };
-        let sorting = key.sorting.clone();
-        Marker { sharding, sorting }
-    }
-
-    /// Whether the items of a sharding key are asked for, as far as the range does not tell.
-    fn has(&self, sharding: &str) -> bool {
-        match self {
-            Self::Below(Some((segment, total))) => (bound(*segment, *total)
-                ..bound(segment.saturating_add(1), *total))
-                .contains(&slice(sharding)),
-            _ => true,
-        }
-    }
-
-    /// The record with what its directory stands for.
-    fn shown(&self, mut record: Record) -> Result<Record> {
-        let parts: Vec<_> = match self {
-            Self::Below(_) => stands_for(&record.key.path).collect(),
-            _ => return Ok(record),
-        };
-        if !parts.is_empty() && !record.key.is_of_directory() {
-            let mut item = record.item()?;
-            for (name, attribute) in parts {
-                match attribute {
-                    Some(attribute) => _ = item.set(name, attribute),
-                    None => _ = item.remove(name),
-                }
-            }
-            record.attributes = item.encode()?;
-        }
-        Ok(record)
-    }
-}
-
-/// What the directories of a path stand for; whatever items say of that themselves, they lie there.
-fn stands_for(path: &str) -> impl Iterator<Item = (&str, Option<Attribute>)> {
-    let parts = path.split('/').filter_map(path::attribute);
-    parts.map(|(name, text)| {
-        let integer = text.parse::<i64>().map(Attribute::Integer);
-        let attribute = integer.unwrap_or_else(|_| Attribute::Text(text.to_owned()));
-        (name, Some(attribute).filter(|_| text != NULL_PARTITION))
-    })
-}
-
 /// The least sorting key that is asked for, and the least above it that is not.
 pub(super) type Bounds = (Vec<u8>, Option<Vec<u8>>);
 
-/// The sharding keys that a scope means, one for each bucket, and the bounds of their sorting keys.
+/// Where the items lie that a scope means, and the bounds of their sorting keys.
 #[derive(Default)]
 struct Sought {
-    shardings: Vec<String>,
+    strands: Vec<Asked>,
     bounds: Option<Bounds>,
 }
 
 impl Sought {
-    fn new(scope: &Scope, layout: &Layout) -> Result<Self> {
-        let Scope::Sharding { key, start, end } = scope else {
+    fn new(entered: &Entered, ask: &Ask) -> Result<Self> {
+        let Scope::Sharding { key, start, end } = &ask.scope else {
             return Ok(Self::default());
         };
+        let order = entered.layout.order;
         let bound = |text: &String| {
-            layout.order.bound(text).ok_or_else(|| {
-                let kind = layout.order.kind();
+            order.bound(text).ok_or_else(|| {
+                let kind = order.kind();
                 Error::Invalid(format!(
                     "`{text}` is no {kind}, which the sorting keys of this table are"
                 ))
@@ -306,19 +252,28 @@ impl Sought {
         let bounds = match (start, end) {
             (None, None) => None,
             (start, end) => {
-                let (least, most) = layout.order.ends();
+                let (least, most) = order.ends();
                 let lower = start.as_ref().map(bound).transpose()?;
                 let upper = end.as_ref().map(bound).transpose()?;
                 Some((lower.unwrap_or(least), upper.or(most)))
             }
         };
-        let buckets = layout.buckets.map_or(0, NonZeroU32::get);
-        let even = (0..buckets).map(|bucket| EvenSharding { stem: key, bucket }.join());
         Ok(Self {
-            shardings: std::iter::once(key.clone()).chain(even).collect(),
+            strands: entered.strands(key, ask.buckets),
             bounds,
         })
     }
+
+    fn shardings(&self) -> Vec<String> {
+        let strands = self.strands.iter();
+        strands.map(|strand| strand.sharding.clone()).collect()
+    }
+}
+
+/// Path, sharding key and way of lying that a marker of all below holds.
+pub(super) fn parts_below(marker: &Marker) -> [&str; 3] {
+    let mut parts = marker.sharding.splitn(3, '\0');
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
 /// What strands are opened with.
@@ -339,9 +294,9 @@ impl Strands<'_> {
             }
             Scope::Below(_) => Ok(vec![self.below()?]),
             Scope::Sharding { .. } => {
-                let shardings = sought.shardings.iter();
-                shardings
-                    .map(|sharding| self.sharding(sharding, sought.bounds.as_ref()))
+                let strands = sought.strands.iter();
+                strands
+                    .map(|asked| self.sharding(asked, sought.bounds.as_ref()))
                     .collect()
             }
         }
@@ -373,25 +328,28 @@ impl Strands<'_> {
         let is_before = |record: &Record, marker: &Marker| {
             record.key.sharding == marker.sharding && record.key.sorting == marker.sorting
         };
-        self.strand(&range, is_before)
+        self.strand(&range, is_before, None)
     }
 
     /// The rows of a directory and of those below it.
     fn below(&self) -> Result<Strand> {
         let Some(marker) = self.marker else {
-            return self.strand(&range_below(self.path), |_, _| false);
+            return self.strand(&range_below(self.path), |_, _| false, None);
         };
-        let (path, sharding) = marker.sharding.split_once('\0').unwrap_or_default();
+        let [path, sharding, _] = parts_below(marker);
         let [path, slice, sharding] = sharding_prefix(path, sharding);
         let sorting = sorting_value(marker.sorting.as_deref());
         let mut range = Range::from(&[path, slice, sharding, sorting]);
         if let Some(above) = path::above(self.path) {
             range = range.before(&[Value::Utf8(above.into())]);
         }
-        let scope = Scope::Below(None);
-        self.strand(&range, |record, marker| {
-            scope.marker(&record.key) == *marker
-        })
+        let is_before = |record: &Record, marker: &Marker| {
+            let [path, sharding, _] = parts_below(marker);
+            let key = &record.key;
+            (key.path.as_str(), key.sharding.as_str()) == (path, sharding)
+                && key.sorting == marker.sorting
+        };
+        self.strand(&range, is_before, None)
     }
 
     /// The rows below the directory that come after another directory and all below that.
@@ -401,12 +359,12 @@ impl Strands<'_> {
         if let Some(above) = path::above(self.path) {
             range = range.before(&[Value::Utf8(above.into())]);
         }
-        Ok(vec![self.strand(&range, |_, _| false)?])
+        Ok(vec![self.strand(&range, |_, _| false, None)?])
     }
 
     /// The rows of one sharding key between two bounds.
-    fn sharding(&self, sharding: &str, bounds: Option<&Bounds>) -> Result<Strand> {
-        let prefix = sharding_prefix(self.path, sharding);
+    fn sharding(&self, asked: &Asked, bounds: Option<&Bounds>) -> Result<Strand> {
+        let prefix = sharding_prefix(self.path, &asked.sharding);
         let with = |sorting: Value| {
             let mut values = prefix.to_vec();
             values.push(sorting);
@@ -423,20 +381,22 @@ impl Strands<'_> {
         };
         // Buckets are merged by sorting key and then by sharding key.
         let is_before = |record: &Record, marker: &Marker| {
-            record.key.sorting == marker.sorting && record.key.sharding <= marker.sharding
+            record.key.sorting == marker.sorting && own_sharding(record) <= marker.sharding.as_str()
         };
-        self.strand(&range, is_before)
+        self.strand(&range, is_before, Some(asked.clone()))
     }
 
     fn strand(
         &self,
         range: &Range,
         is_before: impl Fn(&Record, &Marker) -> bool,
+        asked: Option<Asked>,
     ) -> Result<Strand> {
         let rows = self
             .snapshot
             .scan(self.table, range, Direction::Ascending)?;
-        let mut strand = Strand { rows, head: None };
+        let head = None;
+        let mut strand = Strand { rows, head, asked };
         strand.advance()?;
         if let (Some(head), Some(marker)) = (&strand.head, self.marker)
             && is_before(head, marker)
@@ -449,16 +409,15 @@ impl Strands<'_> {
 
 impl Strand {
     fn advance(&mut self) -> Result<Option<Record>> {
-        let next = self.rows.next().transpose()?;
-        let next = next.map(Record::from_row).transpose()?;
-        Ok(std::mem::replace(&mut self.head, next))
+        loop {
+            let next = self.rows.next().transpose()?;
+            let next = next.map(Record::from_row).transpose()?;
+            let passed = next.as_ref().zip(self.asked.as_ref());
+            if passed.is_none_or(|(next, asked)| asked.has(next)) {
+                return Ok(std::mem::replace(&mut self.head, next));
+            }
+        }
     }
-}
-
-/// The first slice of a segment.
-pub(super) fn bound(segment: u16, total: u16) -> u16 {
-    let bound = u32::from(segment) * u32::from(SLICES) / u32::from(total.max(1));
-    u16::try_from(bound).unwrap_or(SLICES)
 }
 
 /// The least of the records that the strands are at.
@@ -467,7 +426,7 @@ fn next(strands: &mut [Strand]) -> Result<Option<Record>> {
     let least = heads.min_by(|a, b| match (&a.head, &b.head) {
         (Some(a), Some(b)) => {
             let by_sorting = a.key.sorting.cmp(&b.key.sorting);
-            by_sorting.then_with(|| a.key.sharding.cmp(&b.key.sharding))
+            by_sorting.then_with(|| own_sharding(a).cmp(own_sharding(b)))
         }
         _ => Ordering::Equal,
     });

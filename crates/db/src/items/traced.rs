@@ -18,7 +18,8 @@ use keys::item_name::slice;
 
 use super::marker::Marker;
 use super::record::{Key, Record, sharding_prefix, sorting_value};
-use super::scan::{Ask, Bounds, Scope, bound};
+use super::scan::{Ask, Bounds};
+use super::scope::{Scope, bound};
 use super::write::{Mode, Write};
 use super::{Collections, Directory, path};
 

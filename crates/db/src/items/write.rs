@@ -16,7 +16,8 @@ use super::error::{Error, Result};
 use super::expression::{self, Attributes, Condition, Update};
 use super::layout::SCHEMA_NAME;
 use super::record::{CHANGED_NS, Key, Record};
-use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, traced};
+use super::spots::Spots;
+use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, is_kept, traced};
 
 /// How often a change is tried when others are faster.
 const ATTEMPTS_MAX: usize = 32;
@@ -73,6 +74,21 @@ impl Write {
     /// Whether it depends on nothing that is there.
     pub(super) fn is_blind(&self) -> bool {
         self.mode == Mode::Replace && self.condition.is_none() && self.update.is_none()
+    }
+
+    /// The items that it may be about.
+    fn spots(&self, entered: &Entered, place: &Place) -> Result<Spots> {
+        let key = entered.layout.key.as_deref();
+        match (&self.item, self.mode) {
+            (Some(item), Mode::Replace | Mode::CreateOnly) => {
+                entered.spots_to_put(place, self.buckets, item)
+            }
+            // It says which item it is meant for.
+            (Some(item), Mode::Merge) if key.is_some_and(|key| item.get(key).is_some()) => {
+                entered.spots_to_put(place, self.buckets, item)
+            }
+            _ => Ok(entered.spots(place, self.buckets)),
+        }
     }
 
     /// What becomes of the record that is there.
@@ -138,12 +154,13 @@ impl Collections {
             }
             _ => {
                 let decide = |found: Option<&Record>| write.decide(found, &entered.layout);
-                self.change(&entered, place, write.buckets, decide).await
+                let spots = write.spots(&entered, place)?;
+                self.change_at(&entered, (place, &spots), decide).await
             }
         }?;
         if let Some(request) = request {
-            let spots = entered.spots(place, write.buckets);
-            let keys: Vec<&Key> = spots.iter().map(|(_, key)| key).collect();
+            let spots = write.spots(&entered, place)?;
+            let keys: Vec<&Key> = spots.keys().collect();
             request.did(&entered.table, traced::changed(write, &keys));
         }
         Ok(changed_ns)
@@ -163,7 +180,7 @@ impl Collections {
         self.change(&entered, place, buckets, decide).await?;
         if let Some(request) = request {
             let spots = entered.spots(place, buckets);
-            let keys: Vec<&Key> = spots.iter().map(|(_, key)| key).collect();
+            let keys: Vec<&Key> = spots.keys().collect();
             request.did(&entered.table, traced::deleted(&keys));
         }
         Ok(())
@@ -186,17 +203,18 @@ impl Collections {
         item: &Item,
         buckets: Option<NonZeroU32>,
     ) -> Result<i64> {
+        check_place(place)?;
         entered.layout.check(item)?;
         item.check()?;
         let attributes = item.encode()?;
         let path = &place.directory.path;
-        let mut spots = entered.spots(place, buckets).into_iter();
-        let (name, key) = spots.next().expect("an item has a spot");
-        let former: Vec<Key> = spots.map(|(_, key)| key).collect();
+        let spots = entered.spots_to_put(place, buckets, item)?;
+        let spot = spots.all.first().expect("an item has a spot");
+        let (key, former) = spot.keys.split_first().expect("it lies somewhere");
         let now = self.now_ns();
         let record = Record {
-            key,
-            name,
+            key: key.clone(),
+            name: spot.name.clone(),
             attributes,
             data: None,
             created_ns: now,
@@ -210,8 +228,8 @@ impl Collections {
                 row = Record::from_row(row)?.into_row(table.schema());
             }
             let mut transaction = self.database.begin();
-            // What is left under the name from before the table was distributed goes as well.
-            for key in &former {
+            // What was not moved yet from its former bucket goes as well.
+            for key in former {
                 transaction.delete(&table, &key.values())?;
             }
             transaction.replace(&table, &row)?;
@@ -238,8 +256,18 @@ impl Collections {
         decide: impl Fn(Option<&Record>) -> Result<Change>,
     ) -> Result<i64> {
         let spots = entered.spots(place, buckets);
+        self.change_at(entered, (place, &spots), decide).await
+    }
+
+    async fn change_at(
+        &self,
+        entered: &Entered,
+        at: (&Place, &Spots),
+        decide: impl Fn(Option<&Record>) -> Result<Change>,
+    ) -> Result<i64> {
+        check_place(at.0)?;
         for _ in 0..ATTEMPTS_MAX {
-            let tried = self.try_change(entered, &spots, &decide).await;
+            let tried = self.try_change(entered, at, &decide).await;
             match tried {
                 Err(error) if error.is_conflict() => {}
                 outcome => return outcome,
@@ -251,51 +279,57 @@ impl Collections {
     async fn try_change(
         &self,
         entered: &Entered,
-        spots: &[(String, Key)],
+        (place, spots): (&Place, &Spots),
         decide: impl Fn(Option<&Record>) -> Result<Change>,
     ) -> Result<i64> {
-        let (first_name, first_key) = spots.first().expect("an item has a spot");
         // It may have been altered since the last attempt.
         let table = &self.table(&entered.container)?;
         let mut transaction = self.database.begin();
-        let mut found = None;
-        for (_, key) in spots {
-            found = claim_and_get(&mut transaction, table, key).await?;
-            if found.is_some() {
-                break;
+        let (mut found, mut own) = (None, None);
+        'spots: for spot in &spots.all {
+            for key in &spot.keys {
+                found = claim_and_get(&mut transaction, table, key).await?;
+                if found.is_some() {
+                    own = Some(spot);
+                    break 'spots;
+                }
             }
         }
         let now = self.now_ns();
         let last_ns = found.as_ref().map(|record| record.changed_ns);
         // The clock may have been set back since.
         let changed_ns = last_ns.map_or(now, |last| now.max(last.saturating_add(1)));
-        let path = &first_key.path;
+        let path = &place.directory.path;
         let mut is_new = false;
-        match decide(found.as_ref())? {
+        match self.decide(entered, found.as_ref(), decide)? {
             Change::Keep => return Ok(last_ns.unwrap_or(now)),
             Change::Delete => {
-                let key = found.map_or_else(|| first_key.clone(), |record| record.key);
-                transaction.delete(table, &key.values())?;
+                if let Some(found) = found {
+                    transaction.delete(table, &found.key.values())?;
+                }
                 // Nothing else tells that something went. Nobody waits for anybody because of it, and
                 // what others change of the directory stays.
                 let directory = Key::of_directory(path).values();
                 transaction.raise(table, &directory, (CHANGED_NS, now))?;
             }
             Change::Put(attributes, data) => {
-                let found = found.unwrap_or_else(|| Record {
-                    key: first_key.clone(),
-                    name: first_name.clone(),
-                    attributes: Vec::new(),
-                    data: None,
-                    created_ns: now,
-                    changed_ns,
-                    rest: Vec::new(),
-                });
+                if own.is_none() {
+                    own = entered.spot_of_new(place, spots, &Item::decode(&attributes)?);
+                }
+                let own = own.expect("an item has a spot");
+                let key = own.keys.first().expect("it lies somewhere");
+                if let Some(found) = found.as_ref().filter(|found| found.key != *key) {
+                    // It was not moved yet from its former bucket.
+                    transaction.delete(table, &found.key.values())?;
+                }
                 let record = Record {
+                    key: key.clone(),
+                    name: own.name.clone(),
                     attributes,
                     data,
+                    created_ns: found.as_ref().map_or(now, |found| found.created_ns),
                     changed_ns,
-                    ..found
+                    rest: found.map(|found| found.rest).unwrap_or_default(),
                 };
                 transaction.replace(table, &record.into_row(table.schema()))?;
                 is_new = self.announce(entered, &mut transaction, path)?;
@@ -304,6 +338,23 @@ impl Collections {
         transaction.commit_later().await?;
         entered.remember(path, is_new);
         Ok(changed_ns)
+    }
+
+    /// What becomes of a record, which is seen under the name that clients are shown.
+    fn decide(
+        &self,
+        entered: &Entered,
+        found: Option<&Record>,
+        decide: impl Fn(Option<&Record>) -> Result<Change>,
+    ) -> Result<Change> {
+        match found {
+            Some(found) if entered.layout.buckets.is_some() => {
+                let snapshot = self.database.snapshot();
+                let shown = self.shown(entered, &snapshot, found.clone())?;
+                decide(Some(&shown))
+            }
+            found => decide(found),
+        }
     }
 
     /// Makes the directory in the same transaction, if nobody knows it yet.
@@ -316,26 +367,11 @@ impl Collections {
         if path.is_empty() || entered.container.directories.read().contains(path) {
             return Ok(false);
         }
-        let key = Key::of_directory(path);
-        let there = self
-            .database
-            .snapshot()
-            .get(&entered.table, &key.values())?;
-        if there.is_none() {
-            let now = self.now_ns();
-            let directory = Record {
-                key,
-                name: String::new(),
-                attributes: Item::new().encode()?,
-                data: None,
-                created_ns: now,
-                changed_ns: now,
-                rest: Vec::new(),
-            };
-            let row = directory.into_row(entered.table.schema());
-            // Somebody may be about to make it too, and to change it.
-            transaction.ensure(&entered.table, &row)?;
-        }
+        self.check_hidden(&Directory {
+            container: entered.container.name().to_owned(),
+            path: path.to_owned(),
+        })?;
+        transaction.make_directory(&entered.table, path, self.now_ns())?;
         Ok(true)
     }
 }
@@ -350,6 +386,17 @@ impl Entered {
             }
             directories.insert(path.to_owned());
         }
+    }
+}
+
+/// An error for an object that the server keeps to itself.
+fn check_place(place: &Place) -> Result<()> {
+    match is_kept(&place.name) {
+        true => Err(Error::Invalid(format!(
+            "`{}` is kept by the server: put {SCHEMA_NAME}",
+            place.name
+        ))),
+        false => Ok(()),
     }
 }
 

@@ -13,9 +13,15 @@
 
 use std::collections::BTreeSet;
 
+use keys::Value;
+use sql::Prepared;
 use txn::{Bytes, TableId, Transaction};
 
+use super::{Reply, Session};
 use crate::{Error, Result};
+
+/// How often a statement is run again because the schema of a collection changed.
+const SETTLED_MAX: usize = 3;
 
 /// Rows that one session remembers to have lost.
 const LOST_ROWS_MAX: usize = 16;
@@ -60,5 +66,32 @@ impl Lost {
             transaction.lock_rows(&self.current).await?;
         }
         Ok(())
+    }
+}
+
+impl Session {
+    /// Runs a statement. If items of a collection must be moved first they are; and a statement that is
+    /// alone is run again, as its client would.
+    pub(super) async fn dispatch_settled(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value],
+    ) -> Result<Reply> {
+        let alone = self.transaction.is_none();
+        let mut outcome = self.dispatch(prepared, parameters).await;
+        for _ in 0..SETTLED_MAX {
+            let Some((container, moving)) = outcome.as_ref().err().and_then(Error::changing) else {
+                break;
+            };
+            if let Some(root) = moving {
+                let moved = self.database.finish_moving_items(container, root);
+                Box::pin(moved).await?;
+            }
+            if !alone {
+                break;
+            }
+            outcome = Box::pin(self.dispatch(prepared, parameters)).await;
+        }
+        outcome
     }
 }

@@ -17,6 +17,7 @@ mod foreign_keys;
 mod formats;
 mod golden;
 mod indexes;
+mod items;
 mod jobs;
 mod prepared;
 mod reads_little;

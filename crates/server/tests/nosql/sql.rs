@@ -138,6 +138,16 @@ fn keys_are_ranges() {
 }
 
 #[test]
+fn items_are_what_they_say_they_are() {
+    check("even");
+}
+
+#[test]
+fn tables_and_collections_keep_apart() {
+    check("guards");
+}
+
+#[test]
 fn schemas_are_worked_out() {
     check("infer");
 }

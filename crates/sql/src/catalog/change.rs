@@ -24,12 +24,13 @@
 //! it is replaced or dropped fails; one that begins later at an older snapshot finds a replaced table
 //! empty, as in PostgreSQL.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::MutexGuard;
 use txn::{Bytes, Store, TableId, Timestamp};
 
 use super::{Catalog, Table};
+use crate::collection::guard;
 use crate::record::{self, Record};
 use crate::schema::{Owned, Parts, Target};
 use crate::sequence::{Definition, Sequence};
@@ -62,6 +63,15 @@ impl<'c> Change<'c> {
         }
     }
 
+    /// An error if a new table may not have that name: it is taken, or would hide a collection.
+    pub(crate) fn check_new(&self, name: &str) -> Result<()> {
+        self.check_free(name)?;
+        match self.catalog.store.get().and_then(Weak::upgrade) {
+            Some(store) => guard::check_name(self.catalog, &store, name),
+            None => Ok(()),
+        }
+    }
+
     /// An error if a table or sequence of that name exists.
     pub(crate) fn check_free(&self, name: &str) -> Result<()> {
         let named = self.catalog.named.read();
@@ -87,7 +97,7 @@ impl<'c> Change<'c> {
 
     /// Makes a table, its indexes (whose numbers are given here) and the sequences of its columns.
     pub(crate) fn create(&self, new: NewTable<'_>) -> Result<Arc<Table>> {
-        self.check_free(new.schema.name())?;
+        self.check_new(new.schema.name())?;
         for (_, definition) in &new.sequences {
             self.check_free(&definition.name)?;
         }

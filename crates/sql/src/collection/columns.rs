@@ -105,15 +105,30 @@ pub(crate) fn sorting_value(text: &str, kind: Type) -> Value {
     parsed.unwrap_or(Value::Null)
 }
 
-/// The sharding key and the sorting key that a stored name tells, without its bucket.
+/// The sharding key and the sorting key that an item's own name tells.
 pub(crate) fn key_parts<'n>(layout: &Layout, name: &'n str) -> (&'n str, Option<&'n str>) {
     if layout.sorting_key.is_none() {
         return (name, None);
     }
-    let parts = ItemName::split(name);
-    let original = layout.buckets.and_then(|buckets| parts.original(buckets));
-    let ItemName { sharding, sorting } = original.unwrap_or(parts);
+    let ItemName { sharding, sorting } = ItemName::split(name);
     (sharding, sorting)
+}
+
+/// The type of a column that has an attribute for its value.
+pub(crate) fn kind(attribute: &Attribute) -> Type {
+    match attribute {
+        Attribute::Integer(_) => Type::Int64,
+        Attribute::Double(_) => Type::Double,
+        Attribute::Text(_) => Type::Utf8,
+        Attribute::Bytes(_) => Type::String,
+        Attribute::Bool(_) => Type::Bool,
+        Attribute::Time(_) => Type::Timestamp,
+    }
+}
+
+/// An attribute as a part of a name.
+pub(crate) fn attribute_text(found: &Attribute) -> Option<String> {
+    text(&value(found, kind(found)))
 }
 
 /// A value as a part of a name.
@@ -135,8 +150,8 @@ pub(crate) fn partition_text(value: &Value) -> String {
     text(value).unwrap_or_else(|| NULL_PARTITION.to_owned())
 }
 
-/// The name of an item with these keys, as it is stored.
-pub(crate) fn name(layout: &Layout, key: &str, sorting: Option<&str>) -> Result<String> {
+/// The own name of an item with these keys.
+pub(crate) fn name(key: &str, sorting: Option<&str>) -> Result<String> {
     let Some(sorting) = sorting else {
         keys::check_item_name(key)?;
         return Ok(key.to_owned());
@@ -149,8 +164,6 @@ pub(crate) fn name(layout: &Layout, key: &str, sorting: Option<&str>) -> Result<
         )));
     }
     let name = format!("{key}.{sorting}");
-    let mut names = layout.names(&name).into_iter();
-    let name = names.next().unwrap_or(name);
     keys::check_item_name(&name)?;
     Ok(name)
 }
@@ -270,10 +283,12 @@ mod tests {
                 r#"{{"key": "k", "sortingKey": "s", "hashingBucketNum": {buckets}}}"#
             );
             let layout = Layout::parse(schema.as_bytes()).unwrap();
-            // A sharding key that looks like one with a bucket already is taken for that.
-            prop_assume!(keys::EvenSharding::split(&key).is_none());
-            let stored = name(&layout, &key, Some(&sorting)).unwrap();
-            prop_assert_eq!(key_parts(&layout, &stored), (key.as_str(), Some(sorting.as_str())));
+            let own = name(&key, Some(&sorting)).unwrap();
+            prop_assert_eq!(key_parts(&layout, &own), (key.as_str(), Some(sorting.as_str())));
+            // Whatever it looks like, it lies where no other does.
+            let stored = layout.key("", &own);
+            prop_assert_eq!(stored.is_in_bucket(), buckets > 0);
+            prop_assert!(stored.sharding.starts_with(&key));
         }
     }
 }

@@ -42,5 +42,50 @@ pub enum ItemError {
     Changing {
         /// The collection.
         collection: String,
+        /// Its container.
+        container: String,
+        /// The directory whose items must be moved before, if that is the reason.
+        moving: Option<String>,
+    },
+    /// A name for a table that would hide what a container has.
+    #[error(
+        "`{name}` is a collection: choose another name for the table, or DELETE {place} over HTTP first"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// What it would hide, as the web API calls it.
+        place: String,
+    },
+    /// A directory that nobody could see in SQL.
+    #[error(
+        "table `{table}` has the name of this directory and hides it from SQL: choose another \
+         directory, or ALTER TABLE \"{table}\" RENAME TO something else"
+    )]
+    Hidden {
+        /// The table.
+        table: String,
+    },
+    /// A change of a container's table that would take the container away.
+    #[error(
+        "`{table}` is a container with all its collections and cannot be {changed}: DELETE \
+         /{container}/ over HTTP removes it, and DELETE of a directory what is in that"
+    )]
+    Container {
+        /// The table.
+        table: String,
+        /// Its container.
+        container: String,
+        /// What was asked for.
+        changed: &'static str,
+    },
+    /// A table with the name of a container, made for something else.
+    #[error(
+        "`{table}` is the name of a container, which is made when the first item is put into it over \
+         HTTP: choose another name for the table"
+    )]
+    NoContainer {
+        /// The table.
+        table: String,
     },
 }

@@ -8,15 +8,17 @@
 //!   km double, note string, nullable    long goes with double, and nothing else with anything else
 //! ```
 //!
-//! Names whose sharding keys end in the bucket of their sorting keys are those of a distributed table.
+//! Names whose sharding keys end in the bucket of their sorting keys are those of a distributed table, if
+//! every one of them does: then each item keeps the name that it is shown under. Where a client
+//! distributes items in another way, names are what they are, and no attribute is their key.
 
 use std::collections::BTreeMap;
 
 use keys::bucket::BUCKETS_DEFAULT;
-use keys::{Attribute, Item, ItemName, Type, Value};
+use keys::{Item, ItemName, Type, Value};
 use serde_json::{Map, Value as Json, json};
 
-use super::columns::{self, sorting_value};
+use super::columns::{self, kind, sorting_value};
 use super::error::ItemError;
 use super::items::Collection;
 use super::layout::{Layout, type_name};
@@ -90,7 +92,10 @@ impl Ground<'_> {
         let known = stored.layout(path)?;
         let keys = match known.root {
             Some(root) if root == path => Keys::of(&known.layout),
-            _ => sample.keys(&fields),
+            _ => match sample.keys(&fields) {
+                even if even.buckets > 0 && !even.fits_all(&stored, path)? => Keys::default(),
+                keys => keys,
+            },
         };
         let part = |name: &str| match name {
             _ if keys.key.as_deref() == Some(name) => Some("key"),
@@ -108,22 +113,36 @@ impl Ground<'_> {
     }
 }
 
-impl Sample {
-    fn read(stored: &Stored, path: &str) -> Result<Self> {
-        let mut sample = Self::default();
-        for directory in stored.partitions(path, path, |_| true)? {
-            for pair in stored.scan(&stored.directory(&directory)?)? {
-                let (key, row) = pair?;
-                let record = stored.record(&key, &row)?;
-                if Collection::is_item(&record) {
-                    let item = record.item()?;
-                    sample.items.push((record.name, item));
-                }
-                if sample.items.len() == ITEMS_MAX {
-                    return Ok(sample);
+/// Shows the items of a collection until that is enough.
+fn visit(stored: &Stored, path: &str, mut goes_on: impl FnMut(String, Item) -> bool) -> Result<()> {
+    for directory in stored.partitions(path, path, |_| true)? {
+        for pair in stored.scan(&stored.directory(&directory)?)? {
+            let (key, row) = pair?;
+            let record = stored.record(&key, &row)?;
+            if Collection::is_item(&record) {
+                let item = record.item()?;
+                if !goes_on(record.name, item) {
+                    return Ok(());
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// The sharding key in front of the bucket, in the name of an item that is distributed.
+fn even_key(name: &str) -> Option<&str> {
+    let name = ItemName::split(name).alias(BUCKETS_DEFAULT)?;
+    Some(name.sharding)
+}
+
+impl Sample {
+    fn read(stored: &Stored, path: &str) -> Result<Self> {
+        let mut sample = Self::default();
+        visit(stored, path, |name, item| {
+            sample.items.push((name, item));
+            sample.items.len() < ITEMS_MAX
+        })?;
         Ok(sample)
     }
 
@@ -181,8 +200,7 @@ impl Sample {
         }
         let key = find(&|key, item, name| says(item, name, ItemName::split(key).sharding));
         let even = find(&|key, item, name| {
-            let original = ItemName::split(key).original(BUCKETS_DEFAULT);
-            original.is_some_and(|original| says(item, name, original.sharding))
+            even_key(key).is_some_and(|sharding| says(item, name, sharding))
         });
         let buckets = match (&key, &even) {
             (None, Some(_)) => BUCKETS_DEFAULT.get(),
@@ -201,10 +219,8 @@ impl Sample {
 
 /// Whether the attribute of an item is this part of its name.
 fn says(item: &Item, name: &str, part: &str) -> bool {
-    let value = item
-        .get(name)
-        .map(|found| columns::value(found, kind(found)));
-    value.and_then(|value| columns::text(&value)).as_deref() == Some(part)
+    let said = item.get(name).and_then(columns::attribute_text);
+    said.as_deref() == Some(part)
 }
 
 /// The same of a sorting key, which may be written in several ways.
@@ -217,17 +233,6 @@ fn sorts(item: &Item, name: &str, part: &str) -> bool {
     value != Value::Null && sorting_value(part, kind) == value
 }
 
-fn kind(attribute: &Attribute) -> Type {
-    match attribute {
-        Attribute::Integer(_) => Type::Int64,
-        Attribute::Double(_) => Type::Double,
-        Attribute::Text(_) => Type::Utf8,
-        Attribute::Bytes(_) => Type::String,
-        Attribute::Bool(_) => Type::Bool,
-        Attribute::Time(_) => Type::Timestamp,
-    }
-}
-
 impl Keys {
     /// Those that a schema has already.
     fn of(layout: &Layout) -> Self {
@@ -236,6 +241,17 @@ impl Keys {
             sorting: layout.sorting_key.clone(),
             buckets: layout.buckets.map_or(0, std::num::NonZeroU32::get),
         }
+    }
+
+    /// Whether the items of a distributed table have names like that, all of them.
+    fn fits_all(&self, stored: &Stored, path: &str) -> Result<bool> {
+        let key = self.key.as_deref().unwrap_or_default();
+        let mut all = true;
+        visit(stored, path, |name, item| {
+            all = even_key(&name).is_some_and(|sharding| says(&item, key, sharding));
+            all
+        })?;
+        Ok(all)
     }
 
     fn schema(&self, fields: &[Inferred]) -> Json {
@@ -256,6 +272,8 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
+    use keys::Attribute;
+
     use super::*;
 
     fn sample(items: &[(&str, &[(&str, Attribute)])]) -> Sample {

@@ -15,6 +15,7 @@ use super::error::ItemError;
 use super::layout::{Layout, SCHEMA_NAME};
 use super::path;
 use super::record::{self, Key, Record};
+use super::shown::Names;
 use super::stored::Stored;
 use super::{TABLE_PREFIX, table_name};
 use crate::{Catalog, Column, Error, Result, Schema, Table};
@@ -38,7 +39,7 @@ pub(crate) struct Collection {
     /// The directory that has the schema.
     pub(crate) root: String,
     pub(crate) base: Arc<Table>,
-    pub(crate) layout: Layout,
+    pub(crate) layout: Arc<Layout>,
     /// When the schema was changed last.
     pub(super) changed_ns: i64,
     /// Where each column comes from.
@@ -49,7 +50,7 @@ pub(crate) struct Collection {
 }
 
 /// Container and directory that a name means.
-fn split(name: &str) -> Option<(&str, String)> {
+pub(super) fn split(name: &str) -> Option<(&str, String)> {
     let name = name.strip_prefix(TABLE_PREFIX).unwrap_or(name);
     let (container, below) = name.trim_start_matches('/').split_once('/')?;
     let segments = below.split('/').filter(|segment| !segment.is_empty());
@@ -221,9 +222,9 @@ impl Collection {
         };
         let mut row: Vec<Value> = row.iter().enumerate().map(known).collect::<Option<_>>()?;
         self.place(schema, &mut row, None).ok()?;
-        let key = self.keys(&row).ok()?.into_iter().next()?;
-        let key = self.base.schema().encode_key(&key.values()).ok()?;
         let (path, name) = self.told(&row).ok()?;
+        let key = self.layout.key(path, name);
+        let key = self.base.schema().encode_key(&key.values()).ok()?;
         Some((key, format!("/{path}{name}")))
     }
 
@@ -237,13 +238,28 @@ impl Collection {
     /// An error unless its items lie as the statement was made for.
     pub(crate) fn check(&self, reader: &Reader, path: &str) -> Result<()> {
         let found = Stored::new(&self.base, reader.clone()).layout(path)?;
-        let same = found.root.as_deref() == Some(&self.root) && found.changed_ns == self.changed_ns;
+        let same = found.root.as_deref() == Some(&self.root)
+            && found.changed_ns == self.changed_ns
+            // A partition may have a schema of its own, and then it is another root.
+            && found.layout == self.layout;
         match same && found.moving.is_none() {
             true => Ok(()),
             false => Err(Error::Item(ItemError::Changing {
                 collection: self.name.clone(),
+                container: self.container().to_owned(),
+                moving: found.moving,
             })),
         }
+    }
+
+    fn container(&self) -> &str {
+        let name = self.base.schema().name();
+        name.strip_prefix(TABLE_PREFIX).unwrap_or(name)
+    }
+
+    /// What its items are shown as.
+    pub(crate) fn names(&self, reader: Reader) -> Names {
+        Names::new(&self.base, reader, &self.path, Arc::clone(&self.layout))
     }
 
     /// Whether the items of a directory lie as the schema of the collection says: a partition may have
@@ -253,9 +269,8 @@ impl Collection {
             return Ok(true);
         }
         let found = stored.layout(directory)?;
-        let Layout { order, buckets, .. } = found.layout;
-        let same = order == self.layout.order && buckets == self.layout.buckets;
-        Ok(same && found.moving.is_none())
+        let of = |layout: &Layout| (layout.order, layout.buckets, layout.former);
+        Ok(of(&found.layout) == of(&self.layout) && found.moving.is_none())
     }
 
     /// Whether a record is an item.
@@ -267,7 +282,7 @@ impl Collection {
     pub(crate) fn values(
         &self,
         schema: &Schema,
-        record: &Record,
+        (record, names): (&Record, &mut Names),
         positions: &[usize],
     ) -> Result<Vec<Value>> {
         let view = record.view()?;
@@ -301,7 +316,10 @@ impl Collection {
                         columns::partition_value(text, column.kind)
                     })
                 }
-                Source::Name => Value::from(record.name.as_str()),
+                Source::Name => match names.shown(record)? {
+                    Some(shown) => Value::from(shown.as_str()),
+                    None => Value::from(record.name.as_str()),
+                },
                 Source::Path => Value::from(record.key.path.as_str()),
                 Source::System => match record.system_attribute(&column.name) {
                     Some(Attribute::Integer(integer)) => Value::Int64(integer),

@@ -14,8 +14,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use keys::bucket::even_item_name;
-use keys::{Attribute, Item, ItemName, Order, Type};
+use keys::{Attribute, Item, Order, Type};
 use serde_json::{Map, Value as Json};
 
 use super::error::{ItemError, Result};
@@ -33,6 +32,10 @@ pub struct Layout {
     pub order: Order,
     /// Over how many buckets the items of one sharding key are distributed, if they are.
     pub buckets: Option<NonZeroU32>,
+    /// Over how many they were before, as long as some still lie so.
+    pub former: Option<NonZeroU32>,
+    /// Over how many they ever were: clients may still call items by those buckets.
+    pub past: Arc<[NonZeroU32]>,
     /// The attribute with the sharding key, or with the whole name if there is no sorting key.
     pub key: Option<String>,
     /// The attribute with the sorting key.
@@ -107,6 +110,8 @@ impl Layout {
         Ok(Self {
             order: kind.map(Order::of_type).unwrap_or_default(),
             buckets,
+            former: None,
+            past: Arc::default(),
             // Whoever says that the name is the key names no attribute.
             key: text(schema, "key")
                 .filter(|key| *key != "__name")
@@ -114,31 +119,6 @@ impl Layout {
             sorting_key: sorting_key.map(str::to_owned),
             fields: fields().filter_map(Field::read).collect(),
         })
-    }
-
-    /// The same layout with other buckets, where a request names them.
-    pub fn with_buckets(&self, buckets: Option<NonZeroU32>) -> Self {
-        let mut layout = self.clone();
-        layout.buckets = buckets.or(layout.buckets);
-        layout
-    }
-
-    /// The names under which an item may be stored: where it is written, and where it may be from
-    /// before its table was distributed.
-    pub fn names(&self, name: &str) -> Vec<String> {
-        let parts = ItemName::split(name);
-        let (Some(buckets), Some(sorting), false) =
-            (self.buckets, parts.sorting, parts.sharding.is_empty())
-        else {
-            return vec![name.to_owned()];
-        };
-        if parts.original(buckets).is_some() {
-            return vec![name.to_owned()];
-        }
-        vec![
-            even_item_name(parts.sharding, sorting, buckets),
-            name.to_owned(),
-        ]
     }
 
     /// Refuses an item whose sharding key has a period, which would split its name elsewhere.
@@ -175,13 +155,6 @@ mod tests {
         .unwrap();
         assert_eq!(layout.order, Order::Integer);
         assert_eq!(layout.buckets, NonZeroU32::new(64));
-        assert_eq!(
-            layout.names("johnd.20180602"),
-            ["johnd_36.20180602", "johnd.20180602"]
-        );
-        assert_eq!(layout.names("johnd_36.20180602"), ["johnd_36.20180602"]);
-        assert_eq!(layout.names("johnd"), ["johnd"]);
-        assert_eq!(layout.names(SCHEMA_NAME), [SCHEMA_NAME]);
         let of_client = br#"{"hashingBucketNum": 0, "key": "k", "fields": []}"#;
         let of_client = Layout::parse(of_client).unwrap();
         assert_eq!((of_client.order, of_client.buckets), (Order::Text, None));

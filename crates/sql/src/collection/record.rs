@@ -6,9 +6,13 @@
 //!   Utf8    Uint16  Utf8       String, NULL    Utf8  String      String  Int64     Int64
 //! ```
 //!
-//! The slice is a hash of the sharding key, so that a directory spreads over 1,024 ranges. A
+//! The slice is a hash of the sharding key, so that a directory spreads over 1,024 ranges. In a table
+//! with even distribution the sharding key is stored with its bucket, `johnd/36`, and the name without:
+//! what an item is called is in [`super::spots`]. A
 //! directory is a row too, with no name: it is there before its first item and after its last.
 //! Columns that somebody adds to the table stand behind these, and are kept.
+
+use std::num::NonZeroU32;
 
 use keys::item_name::slice;
 use keys::{Attribute, Item, ItemName, ItemView, Order, Type, Value};
@@ -43,7 +47,7 @@ pub struct Key {
 pub struct Record {
     /// Where it lies.
     pub key: Key,
-    /// Its name, empty for a directory.
+    /// Its own name, empty for a directory.
     pub name: String,
     /// Its attributes, encoded.
     pub attributes: Vec<u8>,
@@ -92,9 +96,19 @@ pub fn check_columns(schema: &Schema) -> Result<()> {
     fits.then_some(()).ok_or(ItemError::Columns)
 }
 
+/// Whether a table can be a container: its columns are those of items, and so is its key.
+pub(crate) fn is_container(schema: &Schema) -> bool {
+    schema.key_positions() == [0, 1, 2, 3] && check_columns(schema).is_ok()
+}
+
 impl Key {
     /// Where a name lies in a directory whose sorting keys are in this order.
     pub fn of_name(path: &str, name: &str, order: Order) -> Self {
+        Self::in_buckets(path, name, order, None)
+    }
+
+    /// The same where items are distributed over buckets.
+    pub fn in_buckets(path: &str, name: &str, order: Order, buckets: Option<NonZeroU32>) -> Self {
         let parts = ItemName::split(name);
         // The schema itself must be found before anybody knows what it says.
         let order = match parts.sharding {
@@ -103,7 +117,9 @@ impl Key {
         };
         Self {
             path: path.to_owned(),
-            sharding: parts.sharding.to_owned(),
+            sharding: buckets
+                .and_then(|buckets| parts.spread_sharding(buckets))
+                .unwrap_or_else(|| parts.sharding.to_owned()),
             sorting: parts.sorting.map(|sorting| order.encode(sorting)),
         }
     }
@@ -115,6 +131,11 @@ impl Key {
             sharding: String::new(),
             sorting: None,
         }
+    }
+
+    /// Whether it is in a bucket, which its name then does not tell.
+    pub fn is_in_bucket(&self) -> bool {
+        self.sharding.contains('/')
     }
 
     /// Whether it is that of a directory.
@@ -149,6 +170,19 @@ pub fn sorting_value(sorting: Option<&[u8]>) -> Value {
 }
 
 impl Record {
+    /// A directory itself.
+    pub fn of_directory(path: &str, now_ns: i64) -> Result<Self> {
+        Ok(Self {
+            key: Key::of_directory(path),
+            name: String::new(),
+            attributes: Item::new().encode()?,
+            data: None,
+            created_ns: now_ns,
+            changed_ns: now_ns,
+            rest: Vec::new(),
+        })
+    }
+
     /// The record that a row is, its values in the order of the columns.
     pub fn from_row(mut row: Vec<Value>) -> Result<Self> {
         let rest = match row.len() > COLUMNS {

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use keys::{Item, Order, Value, prefix_upper_bound};
+use keys::{Order, Value, prefix_upper_bound};
 use txn::{Bytes, Direction, KeyRange, Reader, Scan, Store, Transaction};
 
 use super::layout::{Layout, SCHEMA_NAME};
 use super::moving::later;
 use super::path;
-use super::record::{CHANGED_NS, Key, Record};
-use crate::modify::{find_row, raise_row, replace_row};
+use super::record::{CHANGED_NS, Key, Record, sharding_prefix};
+use super::spread::{LAYOUT_NAME, Spread};
+use crate::modify::{ensure_row, find_row, raise_row, replace_row};
 use crate::{Result, Table, delete_row};
 
 /// Says that rows of the directory are being moved.
@@ -19,13 +20,19 @@ pub(crate) const MOVING_NAME: &str = ".#moving";
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Its layout.
-    pub layout: Layout,
+    pub layout: Arc<Layout>,
     /// The directory whose schema it is; nothing if there is none.
     pub root: Option<String>,
     /// When that schema was changed last.
     pub changed_ns: i64,
-    /// The directory whose rows do not all follow the layout yet, if there is one.
+    /// The directory whose rows must be moved before anybody can use them, if there is one.
     pub moving: Option<String>,
+    /// The directory whose rows are on their way from the former buckets of the layout.
+    pub spreading: Option<String>,
+    /// Whether names carry buckets, as they did when nobody wrote down how rows are distributed.
+    pub(crate) carries_buckets: bool,
+    /// How rows are distributed, as far as it is on record.
+    pub(crate) spread: Spread,
 }
 
 /// The rows of a container, as a reader sees them.
@@ -159,31 +166,50 @@ impl Stored {
         Ok(found)
     }
 
+    /// All records of one sharding key, as it is stored.
+    pub(crate) fn sharding(&self, path: &str, sharding: &str) -> Result<KeyRange> {
+        let lower = self.prefix(&sharding_prefix(path, sharding))?;
+        let upper = Some(prefix_upper_bound(&lower).into());
+        Ok(KeyRange { lower, upper })
+    }
+
     /// What holds in a directory.
     pub(crate) fn layout(&self, path: &str) -> Result<Found> {
         let mut at = path;
         loop {
             let get = |name: &str| self.get(&Key::of_name(at, name, Order::Text));
             let moving = get(MOVING_NAME)?.map(|_| at.to_owned());
+            let spread = get(LAYOUT_NAME)?.and_then(|record| record.data);
+            let spread = spread.and_then(|data| Spread::parse(&data));
             let schema = get(SCHEMA_NAME)?;
             let changed_ns = schema.as_ref().map_or(0, |record| record.changed_ns);
-            if let Some(schema) = schema.and_then(|record| record.data) {
-                return Ok(Found {
+            let found = match schema.and_then(|record| record.data) {
+                Some(schema) => Found {
                     // What is there was checked when it came, or was written by other means.
-                    layout: Layout::parse(&schema).unwrap_or_default(),
+                    layout: Arc::new(Layout::parse(&schema).unwrap_or_default()),
                     root: Some(at.to_owned()),
                     changed_ns,
-                    moving,
-                });
-            }
-            if moving.is_some() {
-                let above = self.inherited(at)?;
-                return Ok(Found { moving, ..above });
-            }
-            match path::parent(at) {
-                Some((parent, segment)) if segment.contains('=') => at = parent,
-                _ => return Ok(Found::nothing()),
-            }
+                    ..Found::nothing()
+                },
+                None if moving.is_some() || spread.is_some() => self.inherited(at)?,
+                None => match path::parent(at) {
+                    Some((parent, segment)) if segment.contains('=') => {
+                        at = parent;
+                        continue;
+                    }
+                    _ => return Ok(Found::nothing()),
+                },
+            };
+            let is_own = found.root.as_deref() == Some(at);
+            let found = match spread {
+                None if is_own => found.with_carried(at),
+                None => found,
+                Some(spread) => found.with_spread(at, spread),
+            };
+            return Ok(Found {
+                moving: moving.or(found.moving),
+                ..found
+            });
         }
     }
 
@@ -199,11 +225,38 @@ impl Stored {
 impl Found {
     fn nothing() -> Self {
         Self {
-            layout: Layout::default(),
+            layout: Arc::default(),
             root: None,
             changed_ns: 0,
             moving: None,
+            spreading: None,
+            carries_buckets: false,
+            spread: Spread::default(),
         }
+    }
+
+    /// The same in a directory whose schema alone tells of its buckets: the rows have them in their
+    /// names, and are moved to where they belong.
+    fn with_carried(mut self, at: &str) -> Self {
+        if self.layout.buckets.is_some() {
+            self.carries_buckets = true;
+            self.moving = Some(at.to_owned());
+        }
+        self
+    }
+
+    /// The same in a directory whose rows are distributed so.
+    fn with_spread(mut self, at: &str, spread: Spread) -> Self {
+        let agrees = spread.buckets == self.layout.buckets;
+        let mut layout = self.layout.as_ref().clone();
+        layout.past = spread.past.as_slice().into();
+        layout.former = spread.former.filter(|_| agrees);
+        self.moving = (!agrees).then(|| at.to_owned()).or(self.moving);
+        self.spreading = layout.former.map(|_| at.to_owned());
+        self.layout = Arc::new(layout);
+        self.carries_buckets = false;
+        self.spread = spread;
+        self
     }
 }
 
@@ -237,26 +290,22 @@ pub(crate) fn touch(
     raise_row(transaction, table, &key, (CHANGED_NS, later(store, None)))
 }
 
-/// Makes a directory, if it is not there.
-pub(crate) fn announce(
+/// Makes a directory, if it is not there. That counts as no read: somebody else may be about to make it too,
+/// and to change it.
+pub fn announce(
     transaction: &mut Transaction,
     table: &Arc<Table>,
     path: &str,
     now_ns: i64,
 ) -> Result<()> {
     let key = Key::of_directory(path);
-    let stored = Stored::new(table, transaction.reader());
-    if path.is_empty() || stored.get(&key)?.is_some() {
+    let there = || -> Result<bool> {
+        let bytes = table.schema().encode_key(&key.values())?;
+        Ok(transaction.glance().get(table.id(), &bytes)?.is_some())
+    };
+    if path.is_empty() || there()? {
         return Ok(());
     }
-    let directory = Record {
-        key,
-        name: String::new(),
-        attributes: Item::new().encode()?,
-        data: None,
-        created_ns: now_ns,
-        changed_ns: now_ns,
-        rest: Vec::new(),
-    };
-    put(transaction, table, directory)
+    let row = Record::of_directory(path, now_ns)?.into_row(table.schema());
+    ensure_row(transaction, table, &row)
 }

@@ -7,14 +7,14 @@
 //!
 //! Attributes that are no columns, and values that do not change, stay as they were stored.
 
-use keys::{Item, ItemName, Value};
+use keys::{Item, Value};
 use txn::Transaction;
 
 use super::columns::{self, Source};
 use super::error::ItemError;
 use super::items::{Collection, NAME};
 use super::moving::later;
-use super::record::{Key, Record};
+use super::record::Record;
 use super::stored::{Stored, announce, delete, put, touch};
 use crate::{Error, Result, Schema};
 
@@ -79,11 +79,7 @@ impl Collection {
             Some(_) => Some(part(Source::Sorting)?),
             None => None,
         };
-        Ok(columns::name(
-            &self.layout,
-            &part(Source::Key)?,
-            sorting.as_deref(),
-        )?)
+        Ok(columns::name(&part(Source::Key)?, sorting.as_deref())?)
     }
 
     fn path_of(&self, row: &[Value]) -> Result<String> {
@@ -116,38 +112,48 @@ impl Collection {
         Ok((text(Source::Path)?, text(Source::Name)?))
     }
 
-    /// Where the item of a row may lie: first where it would be written.
-    pub(super) fn keys(&self, row: &[Value]) -> Result<Vec<Key>> {
+    /// The own names that the item of a row may have: the one that its key columns make, if they do. A row
+    /// that was read tells the name that was shown, which means its item as it does for everybody.
+    fn owns(&self, row: &[Value]) -> Result<(String, Vec<String>)> {
         let (path, name) = self.told(row)?;
-        let parts = ItemName::split(name);
-        let original = self
-            .layout
-            .buckets
-            .and_then(|buckets| parts.original(buckets));
-        let plain = original.unwrap_or(parts).join();
-        let mut names = self.layout.names(&plain);
-        if !names.iter().any(|known| known == name) {
-            names.insert(0, name.to_owned());
+        let mut names = self.layout.meanings(name);
+        let key = self.position(Source::Key).and_then(|at| row.get(at));
+        if let Some(key) = key.and_then(columns::text) {
+            let is_own = |name: &String| columns::key_parts(&self.layout, name).0 == key;
+            if names.iter().any(is_own) {
+                names.retain(is_own);
+            }
         }
-        let keys = names
-            .iter()
-            .map(|name| Key::of_name(path, name, self.layout.order));
-        Ok(keys.collect())
+        Ok((path.to_owned(), names))
     }
 
     /// Waits for those who are writing the same item.
     pub(crate) async fn claim(&self, transaction: &mut Transaction, row: &[Value]) -> Result<()> {
-        for key in self.keys(row)? {
-            let key = self.base.schema().encode_key(&key.values())?;
-            transaction.claim(self.base.id(), &key).await?;
+        let (path, names) = self.owns(row)?;
+        for name in names {
+            for key in self.layout.keys(&path, &name) {
+                let key = self.base.schema().encode_key(&key.values())?;
+                transaction.claim(self.base.id(), &key).await?;
+            }
         }
         Ok(())
     }
 
-    /// The item with the name of this row.
+    /// The item of this row.
     fn record(&self, transaction: &Transaction, row: &[Value]) -> Result<Option<Record>> {
+        let (path, names) = self.owns(row)?;
+        for name in &names {
+            if let Some(record) = self.named(transaction, &path, name)? {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The item with this own name.
+    fn named(&self, transaction: &Transaction, path: &str, own: &str) -> Result<Option<Record>> {
         let stored = Stored::new(&self.base, transaction.reader());
-        for key in self.keys(row)? {
+        for key in self.layout.keys(path, own) {
             if let Some(record) = stored.get(&key)? {
                 return Ok(Some(record));
             }
@@ -164,7 +170,11 @@ impl Collection {
     ) -> Result<Option<Vec<Value>>> {
         let all: Vec<usize> = (0..self.sources.len()).collect();
         match self.record(transaction, row)? {
-            Some(record) => self.values(schema, &record, &all).map(Some),
+            Some(record) => {
+                let mut names = self.names(transaction.reader());
+                let values = self.values(schema, (&record, &mut names), &all);
+                values.map(Some)
+            }
             None => Ok(None),
         }
     }
@@ -176,8 +186,9 @@ impl Collection {
         transaction: &mut Transaction,
         row: &[Value],
     ) -> Result<()> {
-        if self.record(transaction, row)?.is_some() {
-            return Err(self.exists(row)?);
+        let (path, name) = self.told(row)?;
+        if self.named(transaction, path, name)?.is_some() {
+            return Err(self.exists(path, name));
         }
         self.replace(schema, transaction, None, row)
     }
@@ -192,17 +203,25 @@ impl Collection {
     ) -> Result<()> {
         let (path, name) = self.told(new)?;
         self.check(&transaction.reader(), path)?;
-        let found = self.record(transaction, old.unwrap_or(new))?;
+        let found = match old {
+            Some(old) => self.record(transaction, old)?,
+            None => self.named(transaction, path, name)?,
+        };
         let now_ns = later(&self.store, found.as_ref());
-        let moved = match old {
-            Some(old) => self.told(old)? != (path, name),
-            None => false,
+        let name = match &found {
+            // It was shown under a name that need not be its own.
+            Some(found) if !self.renames(old, new) => found.name.clone(),
+            _ => name.to_owned(),
+        };
+        let moved = match (&found, old) {
+            (Some(found), Some(_)) => (found.key.path.as_str(), &found.name) != (path, &name),
+            _ => false,
         };
         if let Some(found) = found.as_ref().filter(|_| moved) {
             delete(transaction, &self.base, found.clone())?;
             touch(transaction, (&self.base, &self.store), &found.key.path)?;
-            if self.record(transaction, new)?.is_some() {
-                return Err(self.exists(new)?);
+            if self.named(transaction, path, &name)?.is_some() {
+                return Err(self.exists(path, &name));
             }
         }
         let item = match (&found, old) {
@@ -211,10 +230,13 @@ impl Collection {
         };
         let item = self.changed(schema, item, old, new)?;
         let here = found.filter(|_| !moved);
-        let key = Key::of_name(path, name, self.layout.order);
+        let key = self.layout.key(path, &name);
+        if let Some(here) = here.as_ref().filter(|here| here.key != key) {
+            delete(transaction, &self.base, here.clone())?;
+        }
         let record = Record {
-            key: here.as_ref().map_or(key, |here| here.key.clone()),
-            name: here.as_ref().map_or(name, |here| &here.name).to_owned(),
+            key,
+            name,
             attributes: item.encode()?,
             data: here
                 .as_ref()
@@ -226,6 +248,19 @@ impl Collection {
         };
         put(transaction, &self.base, record)?;
         announce(transaction, &self.base, path, now_ns)
+    }
+
+    /// Whether the columns that make the name change.
+    fn renames(&self, old: Option<&[Value]>, new: &[Value]) -> bool {
+        let Some(old) = old else {
+            return false;
+        };
+        let makes = |source: &Source| match self.layout.key {
+            Some(_) => matches!(source, Source::Key | Source::Sorting),
+            None => *source == Source::Name,
+        };
+        let mut sources = self.sources.iter().enumerate();
+        sources.any(|(at, source)| makes(source) && old.get(at) != new.get(at))
     }
 
     /// The item with the new values of those columns that change.
@@ -270,12 +305,11 @@ impl Collection {
         }
     }
 
-    fn exists(&self, row: &[Value]) -> Result<Error> {
-        let (path, name) = self.told(row)?;
-        Ok(Error::RowExists {
+    fn exists(&self, path: &str, name: &str) -> Error {
+        Error::RowExists {
             table: self.name.clone(),
             key: format!("/{path}{name}"),
             detail: format!("Key ({NAME})=({name}) already exists."),
-        })
+        }
     }
 }

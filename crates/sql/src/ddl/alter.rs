@@ -22,6 +22,7 @@ use super::columns::{self, NewColumn};
 use super::{Ground, constraints, options, partitions, table};
 use crate::catalog::{Change, Validation};
 use crate::check;
+use crate::collection::guard;
 use crate::default::{canonical, default_scalar};
 use crate::generated::renamed;
 use crate::names::{column_name, table_name};
@@ -37,6 +38,7 @@ pub(super) fn alter(ground: Ground<'_>, alter: &AlterTable) -> Result<Vec<TableI
     if let [alone] = alter.actions.as_slice() {
         match &alone.kind {
             AlterationKind::AddPrimaryKey(key) => {
+                guard::refuse(table.schema(), "given another key")?;
                 key::add(ground, &change, &table, key)?;
                 return Ok(Vec::new());
             }
@@ -181,7 +183,10 @@ impl<'d> Draft<'d> {
             }
             AlterationKind::RenameTo(name) => {
                 self.parts.name = table_name(name)?;
-                Ok(())
+                match self.parts.name == self.table.schema().name() {
+                    true => Ok(()),
+                    false => self.change.check_new(&self.parts.name),
+                }
             }
             AlterationKind::AddConstraint(one) => {
                 constraints::add(self.ground, &mut self.parts, one)
@@ -197,6 +202,7 @@ impl<'d> Draft<'d> {
 
     fn finish(self) -> Result<Vec<TableId>> {
         let schema = Schema::from_parts(self.parts)?;
+        guard::check_altered(self.table.schema(), &schema)?;
         constraints::refuse_ttl(self.ground, self.table, &schema)?;
         let validation = Rows {
             ground: self.ground,

@@ -8,6 +8,7 @@ use super::columns::{self, NewColumn, part_names};
 use super::show::quoted;
 use super::{Ground, constraints, key_values, options};
 use crate::catalog::NewTable;
+use crate::collection::guard;
 use crate::default::RANDOM_UUID;
 use crate::generated::BUCKETS_MAX;
 use crate::names::table_name;
@@ -30,7 +31,7 @@ const BUCKET_COUNT: u64 = 16;
 pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
     let change = ground.catalog.change(ground.store);
     let name = table_name(&create.name)?;
-    change.check_free(&name)?;
+    change.check_new(&name)?;
     let mut columns = Vec::with_capacity(create.columns.len() + 1);
     let mut sequences = Vec::new();
     for written in &create.columns {
@@ -56,6 +57,7 @@ pub(super) fn create(ground: Ground<'_>, create: &CreateTable) -> Result<()> {
     }
     let (parts, split_keys) = with_options(parts, &create.options)?;
     let schema = Schema::from_parts(parts)?;
+    guard::check_made(&schema)?;
     let mut bounds = Vec::with_capacity(split_keys.len());
     for key in &split_keys {
         bounds.push(schema.encode_key_prefix(key)?);

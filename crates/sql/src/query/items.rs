@@ -43,7 +43,7 @@ use super::explain::Reads;
 use super::pieces::Effort;
 use super::provider::external;
 use crate::access::Access;
-use crate::collection::{Collection, Stored};
+use crate::collection::{Collection, Names, Stored};
 use crate::{Result, Table};
 
 /// How many items one batch holds at most.
@@ -222,6 +222,7 @@ impl ExecutionPlan for ItemsExec {
             positions: Arc::clone(&self.positions),
             schema: Arc::clone(&self.schema),
             stored: Stored::new(&self.items.base, run.reader().clone()),
+            names: self.items.names(run.reader().clone()),
             ranges: Arc::clone(&self.ranges),
             next: 0,
             scan: None,
@@ -243,6 +244,7 @@ struct ItemBatches {
     positions: Arc<[usize]>,
     schema: SchemaRef,
     stored: Stored,
+    names: Names,
     ranges: Arc<[KeyRange]>,
     /// The range that is read after this one.
     next: usize,
@@ -281,7 +283,8 @@ impl ItemBatches {
             if !Collection::is_item(&record) {
                 continue;
             }
-            let values = self.items.values(schema, &record, &self.positions)?;
+            let found = (&record, &mut self.names);
+            let values = self.items.values(schema, found, &self.positions)?;
             for ((builder, kind), value) in builders.iter_mut().zip(&kinds).zip(&values) {
                 append(builder.as_mut(), *kind, value)?;
             }

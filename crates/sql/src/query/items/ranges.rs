@@ -5,13 +5,13 @@ use std::num::NonZeroU32;
 
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::Expr;
-use keys::{EvenSharding, Value, prefix_upper_bound};
+use keys::{Order, Value, prefix_upper_bound};
 use txn::KeyRange;
 
 use super::pruning::Pruning;
 use crate::access::{Access, AccessKind, RANGES_SHOWN_MAX, touched};
 use crate::collection::record::sharding_prefix;
-use crate::collection::{Collection, Key, Source, Stored, path, sorting_bounds, text};
+use crate::collection::{Collection, Source, Stored, path, sorting_bounds, text};
 use crate::conditions::{Condition, Conditions, Inclusive, RANGES_MAX};
 use crate::query::ranges::Filters;
 use crate::{Result, Table};
@@ -150,11 +150,10 @@ impl<'c> Asked<'c> {
         let Some(names) = &self.names else {
             return 1;
         };
-        let buckets = self.items.layout.buckets.map_or(0, NonZeroU32::get);
-        let buckets = usize::try_from(buckets).unwrap_or(usize::MAX);
+        let places = self.items.layout.shardings("").len();
         let sortings = names.sortings.as_ref().map_or(1, Vec::len);
         let ranges = names.keys.len().saturating_mul(sortings);
-        ranges.saturating_mul(buckets.saturating_add(1))
+        ranges.saturating_mul(places)
     }
 
     /// The ranges of one directory, and what they are called.
@@ -174,18 +173,31 @@ impl<'c> Asked<'c> {
         };
         for key in &names.keys {
             if names.points {
-                for name in layout.names(key) {
-                    let key = Key::of_name(directory, &name, layout.order);
-                    let called = format!("/{directory}{name}");
-                    ranges.push((prefix(stored, &key.values())?, called));
+                for place in layout.keys(directory, key) {
+                    let called = format!("/{directory}{key}");
+                    ranges.push((prefix(stored, &place.values())?, called));
                 }
                 continue;
             }
-            let buckets = layout.buckets.map_or(0, NonZeroU32::get);
-            let even = (0..buckets).map(|bucket| EvenSharding { stem: key, bucket }.join());
-            for sharding in std::iter::once(key.clone()).chain(even) {
+            if key.contains('.') {
+                // It would end before the period.
+                continue;
+            }
+            if let Some(sortings) = self.texts(names) {
+                for sorting in sortings {
+                    let called = format!("{key}.{sorting}");
+                    for place in layout.keys(directory, &called) {
+                        let range = prefix(stored, &place.values())?;
+                        ranges.push((range, format!("/{directory}{called}")));
+                    }
+                }
+                continue;
+            }
+            for sharding in layout.shardings(key) {
                 let values = sharding_prefix(directory, &sharding);
                 let mut add = |conditions: &[Condition]| -> Result<()> {
+                    // As its items are shown, with their bucket.
+                    let sharding = sharding.replace('/', "_");
                     let called = format!("/{directory}{sharding}.{}", self.called(conditions));
                     ranges.push((self.bounded(stored, &values, conditions)?, called));
                     Ok(())
@@ -201,6 +213,18 @@ impl<'c> Asked<'c> {
             }
         }
         Ok(())
+    }
+
+    /// The sorting keys that are asked for, if each value is one of them: then they tell the bucket too.
+    fn texts<'n>(&self, names: &'n Names) -> Option<Vec<&'n str>> {
+        if self.items.layout.order != Order::Text {
+            return None;
+        }
+        let text = |value: &'n Value| match value {
+            Value::Utf8(text) => Some(&**text),
+            _ => None,
+        };
+        names.sortings.as_ref()?.iter().map(text).collect()
     }
 
     /// The items of one sharding key whose sorting keys meet conditions.

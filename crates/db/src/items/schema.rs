@@ -1,4 +1,4 @@
-//! What keepers of collections need besides tables and transactions: gates, layouts and schemas.
+//! Gates, layouts and schemas of collections, as `sql::collection` keeps them.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::{Database, Result, Snapshot};
 
 impl Database {
     /// The gate of a container.
-    pub fn container_gate(&self, container: &str) -> Arc<Gate> {
+    pub(crate) fn container_gate(&self, container: &str) -> Arc<Gate> {
         self.catalog.gate(container)
     }
 
     /// Which schema holds for the items of a directory in a container's table.
-    pub fn item_layout(
+    pub(crate) fn item_layout(
         &self,
         snapshot: &Snapshot,
         table: &Arc<Table>,
@@ -37,14 +37,24 @@ impl Database {
             .await?)
     }
 
-    /// Moves items that do not lie where their schema says, if somebody stopped in the middle of it.
-    pub async fn finish_moving_items(&self, container: &str, root: &str) -> Result<()> {
+    /// Moves items that must be where their schema says before anybody can use them.
+    pub(crate) async fn finish_moving_items(&self, container: &str, root: &str) -> Result<()> {
         Ok(self.item_ground().finish_moving(container, root).await?)
+    }
+
+    /// Moves items that are still in former buckets.
+    pub(crate) async fn finish_spreading_items(&self, container: &str, root: &str) -> Result<()> {
+        Ok(self.item_ground().finish_spreading(container, root).await?)
+    }
+
+    /// The table that hides a directory from SQL, if there is one.
+    pub(crate) fn hides_directory(&self, container: &str, path: &str) -> Option<String> {
+        sql::collection::hides(&self.catalog, container, path)
     }
 
     /// Lets everybody look schemas of a container up again, because some were deleted with their
     /// directories.
-    pub fn forget_item_schemas(&self, container: &str) {
+    pub(crate) fn forget_item_schemas(&self, container: &str) {
         self.item_ground().forget_schemas(container);
     }
 
