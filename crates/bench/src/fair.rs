@@ -35,7 +35,7 @@ const CLIENTS: usize = 8;
 const SHARE_MIN: f64 = 0.125;
 
 /// The item that the web API changes. SQL sees it as a row of [`COLLECTION`].
-const ITEM: &str = "/bench/counters/hot";
+const ITEM: &str = "/bigdata/counters/hot";
 
 /// Where the row lies that SQL changes: in a table and a condition on its key.
 type Row = (&'static str, &'static str);

@@ -25,6 +25,7 @@
 //! where it lies, what a row of it is and how a directory is made, is said once for SQL and for requests,
 //! in [`sql::collection`].
 
+mod containers;
 mod deleting;
 pub mod error;
 pub mod expression;
@@ -54,6 +55,7 @@ use parking_lot::RwLock;
 use sql::collection::{Found, Gate, Layout, Names, TABLE_PREFIX, is_kept};
 use tokio::sync::OwnedRwLockReadGuard;
 
+pub use deleting::Contents;
 pub use error::{Error, Result};
 pub use listing::{Entry, Listing, ListingAsk};
 pub use objects::OBJECT_BYTES_MAX;
@@ -116,32 +118,6 @@ impl Collections {
         }
     }
 
-    /// The names of all containers, sorted.
-    pub fn containers(&self) -> Vec<String> {
-        let tables = self.database.tables();
-        let names = tables
-            .iter()
-            .filter_map(|table| table.schema().name().strip_prefix(TABLE_PREFIX));
-        let mut names: Vec<String> = names.map(str::to_owned).collect();
-        names.sort_unstable();
-        names
-    }
-
-    /// Makes a container, if there is none of this name.
-    pub fn create_container(&self, name: &str) -> Result<()> {
-        self.table_to_write(&self.container(name)).map(|_| ())
-    }
-
-    /// Removes a container with all that is in it.
-    pub async fn remove_container(&self, name: &str) -> Result<()> {
-        let container = self.container(name);
-        let _alone = container.gate.alone().await;
-        self.table(&container)?;
-        self.database.drop_table(&container.table_name)?;
-        container.forget();
-        Ok(())
-    }
-
     /// An item or object.
     pub async fn get(&self, place: &Place, buckets: Option<NonZeroU32>) -> Result<Record> {
         let entered = self.enter(&place.directory).await?;
@@ -175,13 +151,6 @@ impl Collections {
         let reader = snapshot.reader();
         let mut names = Names::new(&entered.table, reader, &path, Arc::clone(layout));
         Ok(names.show(record).map_err(crate::Error::from)?)
-    }
-
-    /// Whether a directory is there: it was made, or something is in it.
-    pub async fn has_directory(&self, directory: &Directory) -> Result<bool> {
-        let entered = self.enter(directory).await?;
-        let snapshot = self.database.snapshot();
-        Ok(directory.path.is_empty() || has_rows(&snapshot, &entered.table, &directory.path)?)
     }
 
     /// Goes into a container that is there.
@@ -248,7 +217,8 @@ impl Collections {
     fn table(&self, container: &Container) -> Result<Arc<Table>> {
         let table = self.database.table(&container.table_name);
         let table = table.map_err(|error| match error.kind() {
-            Kind::NotFound => Error::NotFound,
+            Kind::NotFound if place::is_standard(container.name()) => Error::NotFound,
+            Kind::NotFound => Error::NoContainer,
             _ => error.into(),
         })?;
         record::check_columns(table.schema())?;
@@ -257,14 +227,12 @@ impl Collections {
 
     fn table_to_write(&self, container: &Container) -> Result<Arc<Table>> {
         match self.table(container) {
-            Err(Error::NotFound) => {}
-            found => return found,
-        }
-        place::check_container_name(container.name())?;
-        let schema = record::schema(&container.table_name).map_err(crate::Error::from)?;
-        match self.database.create_table(schema, &[]) {
-            Err(error) if error.kind() != Kind::Exists => Err(error.into()),
-            _ => self.table(container),
+            Err(Error::NotFound) => self.create_table(container),
+            Err(Error::NoContainer) => {
+                place::check_container_name(container.name())?;
+                Err(Error::NoContainer)
+            }
+            found => found,
         }
     }
 

@@ -60,15 +60,20 @@ const NANOS: i64 = 1_000_000_000;
 
 impl Attribute {
     /// Reads a number: an integer if it is written as one that fits, a double otherwise.
+    ///
+    /// Digits that only infinity could stand for are refused; infinity itself is written `inf`.
     pub fn parse_number(text: &str) -> Result<Self> {
         if let Ok(integer) = text.parse() {
             return Ok(Self::Integer(integer));
         }
-        text.parse()
-            .map(Self::Double)
-            .map_err(|_| Error::NumberInvalid {
-                text: clip(text).to_owned(),
-            })
+        let shown = || clip(text).to_owned();
+        let double: f64 = text
+            .parse()
+            .map_err(|_| Error::NumberInvalid { text: shown() })?;
+        match double.is_infinite() && text.contains(|char: char| char.is_ascii_digit()) {
+            true => Err(Error::NumberTooLarge { text: shown() }),
+            false => Ok(Self::Double(double)),
+        }
     }
 
     /// What the value is, in the words of messages.
@@ -206,6 +211,12 @@ mod tests {
             let error = Attribute::parse_number(text).unwrap_err();
             assert!(error.to_string().contains("is no number"), "{error}");
         }
+        let digits = "9".repeat(400);
+        for text in ["1e400", "-1e400", "1.8e308", &digits] {
+            let error = Attribute::parse_number(text).unwrap_err();
+            assert!(error.to_string().contains("beyond the doubles"), "{error}");
+        }
+        assert_eq!(number("1e-400"), "double 0.0");
     }
 
     #[test]

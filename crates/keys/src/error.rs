@@ -119,6 +119,14 @@ pub enum Error {
         /// The text as given, cut when it is long.
         text: String,
     },
+    /// A number that no double comes near.
+    #[error(
+        "`{text}` is beyond the doubles, which end at 1.7976931348623157e308: write inf if infinity is meant"
+    )]
+    NumberTooLarge {
+        /// The text as given, cut when it is long.
+        text: String,
+    },
     /// Text that is no time of an attribute.
     #[error("`{text}` is no time: {reason}")]
     TimeInvalid {

@@ -21,7 +21,7 @@
 
 use std::num::NonZeroU32;
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::attribute::NAME_CHARS_MAX;
 use crate::bucket::even_bucket;
@@ -130,6 +130,14 @@ pub fn slice(sharding: &str) -> u16 {
     u16::try_from(upper).expect("ten bits fit in sixteen")
 }
 
+/// The number by which clients tell objects apart, together with the moment that they were made: a
+/// hash of directory and name in 31 bits, never 0.
+pub fn inode_number(path: &str, name: &str) -> u32 {
+    let hash = xxh3_64_with_seed(name.as_bytes(), xxh3_64(path.as_bytes()));
+    let upper = u32::try_from(hash >> 33).expect("31 bits fit in 32");
+    upper.max(1)
+}
+
 /// Whether an item can have this name, and the reason if not.
 pub fn check_item_name(name: &str) -> Result<()> {
     let chars = name.chars().count();
@@ -167,6 +175,24 @@ mod tests {
         ] {
             assert_eq!(ItemName::split(name), ItemName { sharding, sorting });
         }
+    }
+
+    #[test]
+    fn inode_numbers_depend_on_directory_and_name() {
+        let numbers = [
+            ("a/", "b"),
+            ("a/", "c"),
+            ("c/", "b"),
+            ("a/b/", ""),
+            ("", "a"),
+        ]
+        .map(|(path, name)| inode_number(path, name));
+        for (at, number) in numbers.iter().enumerate() {
+            assert!(*number > 0 && *number < 1 << 31);
+            assert!(!numbers.iter().skip(at + 1).any(|other| other == number));
+        }
+        // It is written into what clients keep.
+        assert_eq!(inode_number("a/", "b"), inode_number("a/", "b"));
     }
 
     #[test]

@@ -2,26 +2,38 @@
 //! the database is up, and everything else for the NoSQL web API ([`crate::nosql::web`]).
 //!
 //! The first two only look. Numbers are gathered when they are asked for, and cost nothing until
-//! then.
+//! then. Who asks for `/health` is answered also when there is no place for more connections.
+//!
+//! Names of headers are written `Like-This`: some clients of the web API look for them in maps that
+//! know one case only.
 
 mod exposition;
 mod places;
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::Request;
-use axum::handler::HandlerWithoutStateExt;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::serve::Listener as _;
 use db::{Database, Health};
-use tokio::net::TcpListener;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 pub use places::Limits;
-use places::Places;
+use places::{Admitted, Guest, Places};
 
 use crate::nosql::web;
 use crate::{Error, Result};
@@ -29,6 +41,11 @@ use db::items::Collections;
 
 /// What Prometheus calls the text it reads.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Seconds that a client without a place has to ask and to hear the answer.
+const REFUSAL_SECONDS_MAX: u64 = 2;
+/// Bytes that are read of what such a client sends after its request.
+const REFUSED_BYTES_MAX: u64 = 64 << 10;
 
 /// A server of HTTP that is ready to accept.
 #[derive(Debug)]
@@ -56,26 +73,110 @@ impl HttpListener {
 
     /// Answers until `stop` comes.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-        let database = self.database;
-        let collections = Arc::new(Collections::new(Arc::clone(&database)));
-        let answer = move |request: Request| {
-            let (database, collections) = (Arc::clone(&database), Arc::clone(&collections));
-            async move { answer(&database, &collections, request).await }
-        };
-        axum::serve(self.places, answer.into_make_service())
-            .with_graceful_shutdown(stop)
-            .await
+        let front = Arc::new(Front {
+            collections: Collections::new(Arc::clone(&self.database)),
+            database: self.database,
+        });
+        let (stopping, stopped) = watch::channel(false);
+        let mut stop = pin!(stop);
+        loop {
+            let admitted = tokio::select! {
+                admitted = self.places.accept() => admitted,
+                () = &mut stop => break,
+            };
+            let front = Arc::clone(&front);
+            match admitted {
+                Admitted::Guest(guest) => {
+                    tokio::spawn(front.converse(guest, stopped.clone()));
+                }
+                Admitted::Refused(client, refusal) => {
+                    tokio::spawn(async move {
+                        let most = Duration::from_secs(REFUSAL_SECONDS_MAX);
+                        // It may be gone already, and nothing is left to be done about that.
+                        let _ = timeout(most, front.turn_away(client)).await;
+                        drop(refusal);
+                    });
+                }
+            }
+        }
+        stopping.send_replace(true);
+        drop(stopped);
+        // Until the last connection has ended.
+        stopping.closed().await;
+        Ok(())
     }
 }
 
-async fn answer(database: &Database, collections: &Collections, request: Request) -> Response {
-    let look = match request.uri().path() {
-        "/metrics" => metrics,
-        "/health" => health,
-        _ => return web::answer(collections, request).await,
-    };
+/// What requests are answered from.
+struct Front {
+    database: Arc<Database>,
+    collections: Collections,
+}
+
+impl Front {
+    /// Answers one client until it leaves, or until the answer under way when the server stops.
+    async fn converse(self: Arc<Self>, guest: Guest, mut stopped: watch::Receiver<bool>) {
+        let service = service_fn(move |request: Request<Incoming>| {
+            let front = Arc::clone(&self);
+            async move { Ok::<_, Infallible>(front.answer(request.map(Body::new)).await) }
+        });
+        let connection = http().serve_connection(TokioIo::new(guest), service);
+        let mut connection = pin!(connection);
+        tokio::select! {
+            // A client that breaks off is told nothing any more.
+            _ = connection.as_mut() => return,
+            _ = stopped.wait_for(|stopped| *stopped) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+
+    async fn answer(&self, request: Request) -> Response {
+        match request.uri().path() {
+            "/metrics" => look(&self.database, &request, metrics),
+            "/health" => look(&self.database, &request, health),
+            _ => web::answer(&self.collections, request).await,
+        }
+    }
+
+    /// Answers one request of a client for which there is no place. What it sends after that is read:
+    /// closing before it has heard the answer would take it away.
+    async fn turn_away(&self, client: TcpStream) -> io::Result<()> {
+        let service = service_fn(|request: Request<Incoming>| async move {
+            Ok::<_, Infallible>(match request.uri().path() {
+                "/health" => look(&self.database, &request.map(Body::new), health),
+                _ => refusal(),
+            })
+        });
+        let mut http = http();
+        let connection = http.keep_alive(false);
+        let connection = connection.serve_connection(TokioIo::new(client), service);
+        let parts = connection.without_shutdown().await;
+        let mut client = parts.map_err(io::Error::other)?.io.into_inner();
+        client.shutdown().await?;
+        let mut rest = client.take(REFUSED_BYTES_MAX);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
+        Ok(())
+    }
+}
+
+/// How connections are spoken on.
+fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    http.title_case_headers(true);
+    http
+}
+
+/// What a client hears for which there is no place.
+fn refusal() -> Response {
+    let reason = "too many connections of HTTP\n";
+    let headers = [(header::RETRY_AFTER, "1")];
+    (StatusCode::SERVICE_UNAVAILABLE, headers, reason).into_response()
+}
+
+fn look(database: &Database, request: &Request, show: fn(&Database) -> Response) -> Response {
     match *request.method() {
-        Method::GET | Method::HEAD => look(database),
+        Method::GET | Method::HEAD => show(database),
         _ => (
             StatusCode::METHOD_NOT_ALLOWED,
             [(header::ALLOW, "GET,HEAD")],

@@ -125,7 +125,7 @@ fn our_request(kind: Kind, sharding: &str, sorting: &str) -> Vec<u8> {
     };
     let length = body.len();
     format!(
-        "PUT /bench/items/{name} HTTP/1.1\r\nHost: localhost\r\nX-v3io-function: {function}\r\n\
+        "PUT /bigdata/items/{name} HTTP/1.1\r\nHost: localhost\r\nX-v3io-function: {function}\r\n\
          X-v3io-session-key: bench\r\nContent-Type: application/json\r\n\
          Content-Length: {length}\r\n\r\n{body}"
     )

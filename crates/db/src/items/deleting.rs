@@ -1,4 +1,4 @@
-//! Deleting a directory with all that is in it and below it.
+//! Deleting directories and containers: empty ones, or on request with all that is in them.
 
 use std::sync::Arc;
 
@@ -6,14 +6,89 @@ use crate::{Direction, Range, Snapshot, Table, Value};
 use keys::Order;
 
 use super::error::{Error, Result};
+use super::record::CHANGED_NS;
+use super::write::ATTEMPTS_MAX;
 use super::{Collections, Directory, Key, Record, path, range_below};
 
 /// Rows that one transaction deletes.
 const BATCH_ROWS_MAX: usize = 500;
 
+/// What becomes of what is in a directory or container that is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// It stays, and so does the directory: only an empty one goes.
+    Stay,
+    /// It goes too, with all below it.
+    Go,
+}
+
 impl Collections {
-    /// Deletes a directory and all below it.
-    pub async fn delete_directory(&self, directory: &Directory) -> Result<()> {
+    /// Removes a container.
+    pub async fn remove_container(&self, name: &str, contents: Contents) -> Result<()> {
+        let container = self.container(name);
+        let _alone = container.gate.alone().await;
+        let table = self.table(&container)?;
+        if contents == Contents::Stay {
+            let snapshot = self.database.snapshot();
+            for row in snapshot.scan(&table, &range_below(""), Direction::Ascending)? {
+                // The container itself is the first directory.
+                if Record::from_row(row?)?.key != Key::of_directory("") {
+                    return Err(Error::NotEmpty);
+                }
+            }
+        }
+        self.database.drop_table(&container.table_name)?;
+        container.forget();
+        Ok(())
+    }
+
+    /// Deletes a directory.
+    pub async fn delete_directory(&self, directory: &Directory, contents: Contents) -> Result<()> {
+        match contents {
+            Contents::Stay => self.delete_empty(directory).await,
+            Contents::Go => self.delete_with_contents(directory).await,
+        }
+    }
+
+    /// Deletes a directory in which there is nothing, not even when the deletion commits.
+    async fn delete_empty(&self, directory: &Directory) -> Result<()> {
+        let entered = self.enter(directory).await?;
+        let path = directory.path.as_str();
+        let own = Key::of_directory(path);
+        for _ in 0..ATTEMPTS_MAX {
+            // It may have been altered since the last attempt.
+            let table = &self.table(&entered.container)?;
+            let mut transaction = self.database.begin();
+            let mut is_there = false;
+            for row in transaction.scan(table, &range_below(path), Direction::Ascending)? {
+                match Record::from_row(row?)?.key == own {
+                    true => is_there = true,
+                    false => return Err(Error::NotEmpty),
+                }
+            }
+            if !is_there {
+                return Err(Error::NotFound);
+            }
+            transaction.delete(table, &own.values())?;
+            if let Some((above, _)) = path::parent(path) {
+                let above = Key::of_directory(above).values();
+                transaction.raise(table, &above, (CHANGED_NS, self.now_ns()))?;
+            }
+            // Who writes from now on makes the directory anew.
+            entered.container.forget();
+            match transaction.commit_later().await.map_err(Error::from) {
+                Err(error) if error.is_conflict() => {}
+                outcome => {
+                    outcome?;
+                    entered.container.forget();
+                    return Ok(());
+                }
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    async fn delete_with_contents(&self, directory: &Directory) -> Result<()> {
         let entered = self.enter(directory).await?;
         let (container, table) = (Arc::clone(&entered.container), Arc::clone(&entered.table));
         let keeps_order = self.keeps_order(&table, &directory.path)?;

@@ -22,6 +22,12 @@ pub enum Error {
     /// No such container, directory or item.
     #[error("No such file or directory")]
     NotFound,
+    /// No such container, and none that is made by the first write.
+    #[error("Container not found")]
+    NoContainer,
+    /// A directory or container that was to be deleted, and has something in it.
+    #[error("Directory not empty: to delete it with all that is in it, add ?recursive=1")]
+    NotEmpty,
     /// A condition that is not true of the item, so that nothing happened.
     #[error("the condition is false")]
     ConditionFalse,

@@ -66,9 +66,9 @@ pub use error::{Error, Result};
 pub use update::Update;
 
 /// Bytes of the longest expression.
-pub const EXPRESSION_BYTES_MAX: usize = 8 * 1024;
-/// Operators and functions in one expression.
-pub const OPERATORS_MAX: usize = 700;
+pub const EXPRESSION_BYTES_MAX: usize = 64 * 1024;
+/// Operators and functions in one expression: as many for its bytes as Iguazio allows, 700 in 8 KiB.
+pub const OPERATORS_MAX: usize = 5600;
 /// Values in the list of one IN.
 pub const LIST_MAX: usize = 1024;
 /// Parentheses, brackets and signs inside of each other.

@@ -1,37 +1,53 @@
-//! What is in a directory: names of directories below it, and the objects and items themselves.
+//! What is in a directory: the directories right below it, and its objects and items, in the order of
+//! their names.
 //!
-//! Directories are found by skipping from one to the next in the order of paths, so a directory with
-//! a million items costs one look. They come first, then the records in the order they lie in.
+//! ```text
+//!   a/            directories and objects in one order; a directory comes before
+//!   a             an object of the same name
+//!   b
+//!
+//!   marker `a`    goes on behind both of them
+//!   marker `a/`   goes on behind the directory only
+//! ```
+//!
+//! Directories are found by skipping from one to the next in the order of paths, so a directory with a
+//! million items costs one look. Records lie in the order of hashes, so each page looks at all of them
+//! and keeps the first that come behind the marker. No entry is hidden by one that comes or goes
+//! between two pages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::{Direction, Range, Snapshot, Table, Value};
+use keys::item_name::inode_number;
 
 use super::error::{Error, Result};
-use super::marker::Marker;
-use super::record::{Record, sharding_prefix, sorting_value};
-use super::{Collections, Directory, Layout, Names, has_rows, is_kept, path};
+use super::record::{Key, Record};
+use super::{Collections, Directory, Layout, Names, has_rows, is_kept, path, place, range_below};
 
 /// Entries of one listing.
 const ENTRIES_MAX: usize = 1000;
 
+/// Rows that are looked at before others have a turn.
+const TURN_ROWS: usize = 256;
+
 /// What is asked about a directory.
 #[derive(Clone, Debug, Default)]
 pub struct ListingAsk {
-    /// What paths begin with: a directory, and perhaps the beginning of a name.
+    /// The path of the directory in its container; slashes that repeat are one.
     pub prefix: String,
     /// Whether only directories are wanted.
     pub only_directories: bool,
-    /// How many entries at most.
+    /// How many entries at most; with none, only whether the directory is there.
     pub limit: Option<usize>,
-    /// Where the listing before ended.
+    /// The last entry of the listing before.
     pub marker: Option<String>,
 }
 
-/// What is told of an item or object.
+/// What is told of a directory, an item or an object.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its directory and name.
+    /// Its path in the container; that of a directory ends with a slash.
     pub path: String,
     /// Bytes of its data.
     pub size: usize,
@@ -39,107 +55,166 @@ pub struct Entry {
     pub created_ns: i64,
     /// When it was changed last.
     pub changed_ns: i64,
+    /// The number that clients tell it by.
+    pub inode: u32,
 }
 
 /// What is in a directory.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Directories right below, as paths in the container.
-    pub directories: Vec<String>,
+    /// Directories right below.
+    pub directories: Vec<Entry>,
     /// Items and objects in it.
     pub entries: Vec<Entry>,
-    /// Where the next listing begins, if this is not the last.
-    pub marker: Option<String>,
+    /// The marker that goes on behind the last entry, if there is any entry.
+    pub last: Option<String>,
+    /// Whether there are more.
+    pub truncated: bool,
 }
 
-const DIRECTORIES: &str = "listing|directories|";
-const RECORDS: &str = "listing|records|";
-
 impl Collections {
-    /// Lists what is below a prefix, up to the next slash.
+    /// Lists what is in a directory.
     pub async fn list(&self, container: &str, ask: &ListingAsk) -> Result<Listing> {
         let root = Directory {
             container: container.to_owned(),
             path: String::new(),
         };
-        let entered = self.enter(&root).await?;
-        let prefix = ask.prefix.trim_start_matches('/');
-        let (path, _) = split_prefix(&self.database.snapshot(), &entered.table, prefix)?;
-        drop(entered);
-        let entered = self.enter(&Directory { path, ..root }).await?;
-        let snapshot = self.database.snapshot();
-        let table = &entered.table;
-        let (path, beginning) = split_prefix(&snapshot, table, prefix)?;
-        let search = Search {
-            layout: Arc::clone(&entered.layout),
-            snapshot: &snapshot,
-            table,
-            path: &path,
-            beginning: &beginning,
-            limit: ask.limit.unwrap_or(ENTRIES_MAX).clamp(1, ENTRIES_MAX),
+        let directory = root.below(&ask.prefix)?;
+        let entered = match self.enter(&directory).await {
+            // Nobody has put anything into it yet.
+            Err(Error::NotFound) if directory.path.is_empty() && place::is_standard(container) => {
+                return Ok(Listing::default());
+            }
+            entered => entered?,
         };
-        let marker = ask.marker.as_deref().filter(|marker| !marker.is_empty());
-        let after = marker.map(|marker| search.decode(marker)).transpose()?;
-        let mut listing = Listing::default();
-        let among_records = matches!(&after, Some((RECORDS, _)));
-        if !among_records {
-            search.directories(after.as_ref().map(|(_, after)| after), &mut listing)?;
-        }
-        if !ask.only_directories && listing.marker.is_none() {
-            let after = after.as_ref().filter(|_| among_records);
-            search.records(after.map(|(_, after)| after), &mut listing)?;
-        }
-        if !path.is_empty() && marker.is_none() && !has_rows(&snapshot, table, &path)? {
+        let Directory { path, .. } = directory;
+        let snapshot = self.database.snapshot();
+        if !path.is_empty() && !has_rows(&snapshot, &entered.table, &path)? {
             return Err(Error::NotFound);
         }
-        Ok(listing)
+        let mut page = Page {
+            after: After::read(&path, ask.marker.as_deref().unwrap_or_default()),
+            limit: ask.limit.unwrap_or(ENTRIES_MAX).min(ENTRIES_MAX),
+            found: BTreeMap::new(),
+        };
+        let search = Search {
+            snapshot: &snapshot,
+            table: &entered.table,
+            path: &path,
+            layout: Arc::clone(&entered.layout),
+        };
+        if page.limit > 0 && page.after != After::Everything {
+            search.directories(&mut page)?;
+            if !ask.only_directories {
+                search.records(&mut page).await?;
+            }
+        }
+        search.listing(page)
+    }
+
+    /// What the server knows of a directory that is there: it was made, or something is in it.
+    pub async fn directory(&self, directory: &Directory) -> Result<Record> {
+        let entered = self.enter(directory).await?;
+        let snapshot = self.database.snapshot();
+        if let Some(own) = own_record(&snapshot, &entered.table, &directory.path)? {
+            return Ok(own);
+        }
+        let range = range_below(&directory.path);
+        let mut rows = snapshot.scan(&entered.table, &range, Direction::Ascending)?;
+        match rows.next().transpose()? {
+            Some(row) => {
+                let first = Record::from_row(row)?;
+                Record::of_directory(&directory.path, (first.created_ns, first.changed_ns))
+                    .map_err(Error::from)
+            }
+            None if directory.path.is_empty() => {
+                let now = self.now_ns();
+                Ok(Record::of_directory("", (now, now))?)
+            }
+            None => Err(Error::NotFound),
+        }
     }
 }
 
-/// The directory that a prefix names, and what names in it begin with.
-fn split_prefix(snapshot: &Snapshot, table: &Arc<Table>, prefix: &str) -> Result<(String, String)> {
-    if prefix.is_empty() || prefix.ends_with('/') {
-        return Ok((prefix.to_owned(), String::new()));
+/// The record of a directory itself. Directories that were made by the records in them, before every
+/// directory on the way to a record had one, have none.
+pub(super) fn own_record(
+    snapshot: &Snapshot,
+    table: &Arc<Table>,
+    path: &str,
+) -> Result<Option<Record>> {
+    let row = snapshot.get(table, &Key::of_directory(path).values())?;
+    Ok(row.map(Record::from_row).transpose()?)
+}
+
+/// Where an entry stands in a listing: by its name, a directory before an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    name: String,
+    is_object: bool,
+}
+
+/// Behind what a listing begins.
+#[derive(Debug, PartialEq, Eq)]
+enum After {
+    Nothing,
+    Rank(Rank),
+    Everything,
+}
+
+impl After {
+    /// What a marker means in a directory. It is the path of an entry, which need not be there.
+    fn read(directory: &str, marker: &str) -> Self {
+        let segments: Vec<&str> = marker.split('/').filter(|part| !part.is_empty()).collect();
+        let path = segments.join("/");
+        let is_object = !marker.ends_with('/');
+        match path.strip_prefix(directory) {
+            Some("") => Self::Nothing,
+            Some(name) => Self::Rank(Rank {
+                name: name.to_owned(),
+                is_object,
+            }),
+            None if path.as_str() < directory => Self::Nothing,
+            None => Self::Everything,
+        }
     }
-    let whole = format!("{prefix}/");
-    if has_rows(snapshot, table, &whole)? {
-        return Ok((whole, String::new()));
+}
+
+/// The first entries behind a marker, and one more if there is one.
+struct Page {
+    after: After,
+    limit: usize,
+    found: BTreeMap<Rank, Entry>,
+}
+
+impl Page {
+    /// Takes an entry if it belongs to the page, as far as is known.
+    fn offer(&mut self, rank: Rank, entry: impl FnOnce() -> Entry) {
+        if matches!(&self.after, After::Rank(after) if rank <= *after) {
+            return;
+        }
+        let last = self.found.last_key_value();
+        if self.found.len() > self.limit && last.is_some_and(|(last, _)| rank > *last) {
+            return;
+        }
+        self.found.insert(rank, entry());
+        if self.found.len() > self.limit + 1 {
+            self.found.pop_last();
+        }
     }
-    let split = prefix.rfind('/').map_or(0, |slash| slash + 1);
-    let (path, beginning) = prefix.split_at_checked(split).unwrap_or((prefix, ""));
-    Ok((path.to_owned(), beginning.to_owned()))
 }
 
 struct Search<'a> {
     snapshot: &'a Snapshot,
     table: &'a Arc<Table>,
     path: &'a str,
-    beginning: &'a str,
-    limit: usize,
     layout: Arc<Layout>,
 }
 
 impl Search<'_> {
-    fn described(&self, kind: &str) -> String {
-        format!("{kind}{}{}", self.path, self.beginning)
-    }
-
-    fn decode(&self, marker: &str) -> Result<(&'static str, Marker)> {
-        if let Ok(marker) = Marker::decode(marker, &self.described(DIRECTORIES)) {
-            return Ok((DIRECTORIES, marker));
-        }
-        Ok((RECORDS, Marker::decode(marker, &self.described(RECORDS))?))
-    }
-
-    fn directories(&self, after: Option<&Marker>, listing: &mut Listing) -> Result<()> {
+    fn directories(&self, page: &mut Page) -> Result<()> {
         // Paths below this one are longer than it.
         let mut from = format!("{}\u{1}", self.path);
-        if !self.beginning.is_empty() {
-            from = format!("{}{}", self.path, self.beginning);
-        }
-        if let Some(after) = after {
-            from = path::above(&after.sharding).unwrap_or(from);
-        }
         let end = path::above(self.path);
         loop {
             let mut range = Range::from(&[Value::Utf8(from.as_str().into())]);
@@ -152,31 +227,25 @@ impl Search<'_> {
             let Some(row) = rows.next().transpose()? else {
                 return Ok(());
             };
-            let found = Record::from_row(row)?.key.path;
-            let below = found.strip_prefix(self.path).unwrap_or_default();
-            let Some((segment, _)) = below.split_once('/') else {
+            let first = Record::from_row(row)?;
+            let below = first.key.path.strip_prefix(self.path).unwrap_or_default();
+            let Some((name, _)) = below.split_once('/') else {
                 return Ok(());
             };
-            if !segment.starts_with(self.beginning) {
-                return Ok(());
-            }
-            let directory = format!("{}{segment}/", self.path);
+            let directory = format!("{}{name}/", self.path);
             from = path::above(&directory).unwrap_or_default();
-            if listing.directories.len() == self.limit {
-                listing.marker = Some(self.after_directory(listing));
-                return Ok(());
-            }
-            listing.directories.push(directory);
+            let rank = Rank {
+                name: name.to_owned(),
+                is_object: false,
+            };
+            page.offer(rank, || Entry {
+                inode: inode_number(&directory, ""),
+                path: directory,
+                size: 0,
+                created_ns: first.created_ns,
+                changed_ns: first.changed_ns,
+            });
         }
-    }
-
-    /// The marker of a listing that ends with a directory.
-    fn after_directory(&self, listing: &Listing) -> String {
-        let last = Marker {
-            sharding: listing.directories.last().cloned().unwrap_or_default(),
-            sorting: None,
-        };
-        last.encode(&self.described(DIRECTORIES))
     }
 
     fn names(&self) -> Names {
@@ -184,52 +253,94 @@ impl Search<'_> {
         Names::new(self.table, self.snapshot.reader(), self.path, layout)
     }
 
-    fn records(&self, after: Option<&Marker>, listing: &mut Listing) -> Result<()> {
-        let path = [Value::Utf8(self.path.into())];
-        let range = match after {
-            Some(after) => {
-                let [path, slice, sharding] = sharding_prefix(self.path, &after.sharding);
-                let sorting = sorting_value(after.sorting.as_deref());
-                Range::from(&[path, slice, sharding, sorting])
-            }
-            None => Range::from(&path),
-        };
-        let range = range.through(&path);
-        let mut last: Option<Marker> = None;
+    async fn records(&self, page: &mut Page) -> Result<()> {
+        let range = Range::prefix(&[Value::Utf8(self.path.into())]);
         let mut names = self.names();
-        for row in self
+        let rows = self
             .snapshot
-            .scan(self.table, &range, Direction::Ascending)?
-        {
+            .scan(self.table, &range, Direction::Ascending)?;
+        for (looked_at, row) in rows.enumerate() {
+            if looked_at % TURN_ROWS == TURN_ROWS - 1 {
+                tokio::task::yield_now().await;
+            }
             let record = Record::from_row(row?)?;
-            let marker = Marker {
-                sharding: record.key.sharding.clone(),
-                sorting: record.key.sorting.clone(),
-            };
-            let is_first = Some(&marker) == after;
-            let is_ours = record.key.is_of_directory() || is_kept(&record.name);
-            if is_first || is_ours {
+            if record.key.is_of_directory() || is_kept(&record.name) {
                 continue;
             }
             let record = names.show(record).map_err(crate::Error::from)?;
-            if !record.name.starts_with(self.beginning) {
-                continue;
-            }
-            if listing.directories.len() + listing.entries.len() >= self.limit {
-                listing.marker = Some(match last {
-                    Some(last) => last.encode(&self.described(RECORDS)),
-                    None => self.after_directory(listing),
-                });
-                return Ok(());
-            }
-            last = Some(marker);
-            listing.entries.push(Entry {
+            let rank = Rank {
+                name: record.name.clone(),
+                is_object: true,
+            };
+            page.offer(rank, || Entry {
                 path: format!("{}{}", self.path, record.name),
                 size: record.size(),
                 created_ns: record.created_ns,
                 changed_ns: record.changed_ns,
+                inode: inode_number(self.path, &record.name),
             });
         }
         Ok(())
+    }
+
+    fn listing(&self, page: Page) -> Result<Listing> {
+        let Page {
+            limit, mut found, ..
+        } = page;
+        let mut listing = Listing::default();
+        let mut next = None;
+        if found.len() > limit {
+            next = found.pop_last().map(|(rank, _)| rank);
+            listing.truncated = next.is_some();
+        }
+        if let Some((last, _)) = found.last_key_value() {
+            // An object of the same name comes next.
+            let same = next.is_some_and(|next| next.name == last.name);
+            let slash = if same { "/" } else { "" };
+            listing.last = Some(format!("{}{}{slash}", self.path, last.name));
+        }
+        for (rank, mut entry) in found {
+            if rank.is_object {
+                listing.entries.push(entry);
+                continue;
+            }
+            if let Some(own) = own_record(self.snapshot, self.table, &entry.path)? {
+                (entry.created_ns, entry.changed_ns) = (own.created_ns, own.changed_ns);
+            }
+            listing.directories.push(entry);
+        }
+        Ok(listing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_paths_of_entries() {
+        let rank = |name: &str, is_object| {
+            After::Rank(Rank {
+                name: name.to_owned(),
+                is_object,
+            })
+        };
+        for (directory, marker, after) in [
+            ("", "", After::Nothing),
+            ("a/", "", After::Nothing),
+            ("a/", "a/b", rank("b", true)),
+            ("a/", "/a//b/", rank("b", false)),
+            ("", "b/c", rank("b/c", true)),
+            ("b/", "a", After::Nothing),
+            ("b/", "c", After::Everything),
+            // The directory itself stands before all that is in it.
+            ("b/", "b/", After::Nothing),
+        ] {
+            assert_eq!(
+                After::read(directory, marker),
+                after,
+                "{directory} {marker}"
+            );
+        }
     }
 }

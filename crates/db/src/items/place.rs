@@ -20,6 +20,10 @@ pub const CONTAINER_CHARS_MAX: usize = 128;
 /// Paths that HTTP answers otherwise.
 const CONTAINERS_TAKEN: [&str; 2] = ["metrics", "health"];
 
+/// Containers that clients expect to be there: the first write makes them. Others are made by a
+/// request of their own, so that a name which is misspelt makes none.
+const CONTAINERS_STANDARD: [&str; 3] = ["bigdata", "projects", "users"];
+
 /// A directory of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
@@ -89,6 +93,11 @@ impl Place {
         let (before, name) = trimmed.rsplit_once('/').unwrap_or(("", trimmed));
         Directory::parse(before)?.place(name)
     }
+}
+
+/// Whether clients expect this container to be there.
+pub(super) fn is_standard(container: &str) -> bool {
+    CONTAINERS_STANDARD.contains(&container)
 }
 
 /// Whether a container can have this name, and the reason if not.

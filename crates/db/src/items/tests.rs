@@ -126,12 +126,8 @@ async fn items_are_put_changed_and_deleted() {
     collections.delete(&at, None).await.unwrap();
     let gone = collections.delete(&at, None).await.unwrap_err();
     assert!(matches!(gone, Error::NotFound));
-    assert!(
-        collections
-            .has_directory(&directory("/users/cars/"))
-            .await
-            .unwrap()
-    );
+    let kept = collections.directory(&directory("/users/cars/")).await;
+    assert!(kept.unwrap().key.is_of_directory());
     assert_eq!(collections.containers(), ["users"]);
 }
 

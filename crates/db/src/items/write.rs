@@ -20,7 +20,7 @@ use super::spots::Spots;
 use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, is_kept, traced};
 
 /// How often a change is tried when others are faster.
-const ATTEMPTS_MAX: usize = 32;
+pub(super) const ATTEMPTS_MAX: usize = 32;
 
 /// What is not there has no attributes.
 struct Nothing;
@@ -188,6 +188,9 @@ impl Collections {
 
     /// Makes a directory, and its container, if they are not there.
     pub async fn make_directory(&self, directory: &Directory) -> Result<()> {
+        if directory.path.is_empty() {
+            return self.create_container(&directory.container);
+        }
         let entered = self.enter_to_write(directory).await?;
         let mut transaction = self.database.begin();
         let is_new = self.announce(&entered, &mut transaction, &directory.path)?;
@@ -357,7 +360,8 @@ impl Collections {
         }
     }
 
-    /// Makes the directory in the same transaction, if nobody knows it yet.
+    /// Makes the directory in the same transaction, with those on the way to it, if nobody knows it
+    /// yet.
     pub(super) fn announce(
         &self,
         entered: &Entered,

@@ -197,6 +197,7 @@ fn scripts() -> Vec<PathBuf> {
     let mut paths: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "slt"))
         .collect();
     paths.sort();
     paths

@@ -23,13 +23,14 @@ pub const ATTRIBUTES_MAX: usize = 1600;
 pub const RESERVED_WORDS: [&str; 7] = ["and", "in", "not", "or", "out", "remove", "set"];
 
 /// What every object has besides the attributes of its owner, sorted.
-pub const SYSTEM_ATTRIBUTES: [&str; 14] = [
+pub const SYSTEM_ATTRIBUTES: [&str; 15] = [
     "__atime_nsecs",
     "__atime_secs",
     "__collection_id",
     "__ctime_nsecs",
     "__ctime_secs",
     "__gid",
+    "__inode_number",
     "__last_sequence_num",
     "__mode",
     "__mtime_nsecs",

@@ -3,7 +3,7 @@
 //! ```text
 //!   accept ──► a place is free ──────► requests, one after another; the place is given back at the end
 //!      │                                 └ nothing was asked in time: the connection is closed
-//!      ├────► none, but a refusal is ─► 503, and closed
+//!      ├────► none, but a refusal is ─► /health is answered, everything else 503, and closed
 //!      │
 //!      └────► neither ───────────────► closed without a word
 //! ```
@@ -20,24 +20,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Clients that may be told at a time that there is no place.
-const REFUSALS_MAX: usize = 32;
-/// Seconds that such a client has to hear it.
-const REFUSAL_SECONDS_MAX: u64 = 2;
-/// Bytes that are read of what such a client asks for.
-const REFUSED_BYTES_MAX: u64 = 64 << 10;
+const REFUSALS_MAX: usize = 64;
 /// Milliseconds until the next try when the machine has no more sockets to give.
 const ACCEPT_RETRY_MS: u64 = 100;
-
-/// What a client hears for which there is no place.
-const REFUSAL: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
-                       retry-after: 1\r\nconnection: close\r\ncontent-length: 28\r\n\r\n\
-                       too many connections of HTTP";
 
 /// How many clients are served at a time, and how long they may take.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +48,14 @@ pub(super) struct Places {
     request_time_max: Duration,
 }
 
+/// A client that has come.
+pub(super) enum Admitted {
+    /// It has a place.
+    Guest(Guest),
+    /// It has none, and is told so.
+    Refused(TcpStream, OwnedSemaphorePermit),
+}
+
 impl Places {
     pub(super) fn new(socket: TcpListener, limits: Limits) -> Self {
         Self {
@@ -66,15 +65,11 @@ impl Places {
             request_time_max: limits.request_time_max,
         }
     }
-}
 
-impl axum::serve::Listener for Places {
-    type Io = Guest;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Guest, SocketAddr) {
+    /// The next client, unless there is not even time to tell it that there is no place.
+    pub(super) async fn accept(&self) -> Admitted {
         loop {
-            let Ok((socket, address)) = self.socket.accept().await else {
+            let Ok((socket, _)) = self.socket.accept().await else {
                 // Out of file descriptors, most likely: others will give theirs back.
                 sleep(Duration::from_millis(ACCEPT_RETRY_MS)).await;
                 continue;
@@ -82,32 +77,17 @@ impl axum::serve::Listener for Places {
             if let Ok(place) = Arc::clone(&self.free).try_acquire_owned() {
                 // Answers are short, and one that waits for more would wait for nothing.
                 let _ = socket.set_nodelay(true);
-                return (Guest::new(socket, place, self.request_time_max), address);
+                return Admitted::Guest(Guest::new(socket, place, self.request_time_max));
             }
             if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
-                tokio::spawn(async move {
-                    let most = Duration::from_secs(REFUSAL_SECONDS_MAX);
-                    // It may be gone already, and nothing is left to be done about that.
-                    let _ = timeout(most, turn_away(socket)).await;
-                    drop(refusal);
-                });
+                return Admitted::Refused(socket, refusal);
             }
         }
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
-}
-
-/// Tells a client that there is no place for it. What it sent is read until it hears that: closing
-/// before would take the answer away from it.
-async fn turn_away(mut socket: TcpStream) -> io::Result<()> {
-    socket.write_all(REFUSAL.as_bytes()).await?;
-    socket.shutdown().await?;
-    let mut rest = socket.take(REFUSED_BYTES_MAX);
-    tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
-    Ok(())
 }
 
 /// A client that has a place.
@@ -184,12 +164,15 @@ impl AsyncWrite for Guest {
 #[cfg(test)]
 mod tests {
     use db::Database;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::timeout;
 
     use super::super::HttpListener;
     use super::*;
 
     const PATIENCE: Duration = Duration::from_millis(300);
     const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const OTHER_REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
     /// A server for two clients.
     async fn begin() -> SocketAddr {
@@ -237,17 +220,30 @@ mod tests {
             inside.push(socket);
         }
         let mut third = TcpStream::connect(address).await.unwrap();
-        third.write_all(REQUEST).await.unwrap();
+        third.write_all(OTHER_REQUEST).await.unwrap();
         let said = rest(&mut third).await;
         let (head, body) = said.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 503 "), "{said}");
-        assert!(head.ends_with(&format!("content-length: {}", body.len())));
+        assert!(head.contains("\r\nRetry-After: 1\r\n"), "{said}");
+        assert!(head.contains(&format!("\r\nContent-Length: {}", body.len())));
+        assert_eq!(body, "too many connections of HTTP\n");
+
+        // Whoever asks whether the database is up hears that it is, once.
+        let mut prober = TcpStream::connect(address).await.unwrap();
+        prober.write_all(REQUEST).await.unwrap();
+        let said = rest(&mut prober).await;
+        assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
+        assert!(said.ends_with("\r\n\r\nok\n"), "{said}");
+
+        // Nor is one kept that comes and says nothing.
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        assert_eq!(rest(&mut silent).await, "");
 
         drop(inside.pop());
         // The server sees that somebody left when it looks.
         loop {
             let mut next = TcpStream::connect(address).await.unwrap();
-            next.write_all(REQUEST).await.unwrap();
+            next.write_all(OTHER_REQUEST).await.unwrap();
             let mut first = [0; 12];
             next.read_exact(&mut first).await.unwrap();
             if first == *b"HTTP/1.1 200" {

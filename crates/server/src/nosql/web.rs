@@ -19,12 +19,15 @@ mod objects;
 mod request;
 
 use axum::body::Body;
-use axum::http::{Method, Request};
-use axum::response::Response;
+use axum::http::{Method, Request, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 
 use db::items::Collections;
 use db::items::{Error, OBJECT_BYTES_MAX, Result};
 use request::{Asked, JSON_BYTES_MAX, read_body};
+
+/// What can be asked for at every path.
+const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, OPTIONS";
 
 /// Which function of the data service is asked for.
 const FUNCTION_HEADER: &str = "x-v3io-function";
@@ -60,6 +63,7 @@ async fn dispatch(collections: &Collections, request: Request<Body>) -> Result<R
         Method::GET => objects::get(collections, &asked).await,
         Method::HEAD => objects::head(collections, &asked).await,
         Method::DELETE => objects::delete(collections, &asked).await,
+        Method::OPTIONS => Ok((StatusCode::NO_CONTENT, [(header::ALLOW, METHODS)]).into_response()),
         method => Err(Error::Invalid(format!(
             "{method} needs the header X-v3io-function"
         ))),

@@ -5,6 +5,7 @@
 //! everything in the database `boats`: `CLIENTS_PORT=5432 cargo test --test clients`.
 #![cfg(test)]
 
+mod guide;
 mod jdbc;
 mod pgbench;
 #[expect(dead_code, reason = "the tests of the wire use more of it")]

@@ -19,6 +19,10 @@ const DJANGO_NOT_YET: NotYet = &[];
 
 const V3IO_NOT_YET: NotYet = &[];
 
+const V3IOFS_NOT_YET: NotYet = &[];
+
+const STOREY_NOT_YET: NotYet = &[];
+
 fn run(program: &str, fails: NotYet) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let target = target.parent().expect("it lies in the target directory");
@@ -56,10 +60,27 @@ fn django() {
     run("with_django.py", DJANGO_NOT_YET);
 }
 
-/// The client of Iguazio's collections, which a PostgreSQL cannot answer.
+/// As [`run`], for the clients of the NoSQL web API, which a PostgreSQL cannot answer.
+fn run_on_api(program: &str, fails: NotYet) {
+    if std::env::var_os(PORT_VARIABLE).is_none() {
+        run(program, fails);
+    }
+}
+
+/// The client of Iguazio's collections.
 #[test]
 fn v3io() {
-    if std::env::var_os(PORT_VARIABLE).is_none() {
-        run("with_v3io.py", V3IO_NOT_YET);
-    }
+    run_on_api("with_v3io.py", V3IO_NOT_YET);
+}
+
+/// Iguazio's files for fsspec.
+#[test]
+fn v3iofs() {
+    run_on_api("with_v3iofs.py", V3IOFS_NOT_YET);
+}
+
+/// MLRun's stream processing.
+#[test]
+fn storey() {
+    run_on_api("with_storey.py", STOREY_NOT_YET);
 }

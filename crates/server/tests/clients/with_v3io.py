@@ -233,8 +233,11 @@ def objects():
     client.object.put(CONTAINER, "objects/some file", body=b"abc", append=True)
     same("grown", client.object.get(CONTAINER, "objects/some file").body, b"0123456789abc")
     head = client.object.head(CONTAINER, "objects/some file")
-    headers = {name.lower(): value for name, value in dict(head.headers).items()}
-    same("size", headers["content-length"], "13")
+    same("size", dict(head.headers)["Content-Length"], "13")
+    head = client.object.head(CONTAINER, "objects")
+    same("size of a directory", dict(head.headers)["Content-Length"], "0")
+    error = refused("head", HttpResponseError, lambda: client.object.head(CONTAINER, "objects/none"))
+    same("status of nothing", status_of(error), 404)
     client.object.delete(CONTAINER, "objects/some file")
     error = refused("gone", HttpResponseError, lambda: client.object.get(CONTAINER, "objects/some file"))
     same("status", status_of(error), 404)
@@ -254,10 +257,59 @@ def listings():
     same("all of it", listing.is_truncated, "false")
     only = client.container.list(CONTAINER, "listings/a/", directories_only=True).output
     same("only directories", (len(only.contents), len(only.common_prefixes)), (0, 2))
+    for entry in (*listing.contents, *listing.common_prefixes):
+        same("dates", (entry.last_modified[:2], entry.creating_time[:2]), ("20", "20"))
+        same("number", entry.inode_number > 0, True)
+        same("no shard", hasattr(entry, "last_sequence_id"), False)
+    same("last", listing.next_marker, "listings/a/x")
     first = client.container.list(CONTAINER, "listings/a/", limit=2).output
-    same("cut", (len(first.common_prefixes), first.is_truncated), (2, "true"))
+    same("cut", (len(first.common_prefixes), first.is_truncated, first.next_marker), (2, "true", "listings/a/c"))
     rest = client.container.list(CONTAINER, "listings/a/", limit=2, marker=first.next_marker).output
     same("the rest", [one.key for one in rest.contents], ["listings/a/x"])
+    for path in ("/no-such-path", "listings/a/x", "listings/a/no", "list"):
+        missing = client.container.list(CONTAINER, path, raise_for_status=RaiseForStatus.never)
+        same(path, (missing.status_code, "No such file" in str(missing.body)), (404, True))
+    for path in ("listings/a", "/listings/a", "listings//a//"):
+        same(path, len(client.container.list(CONTAINER, path).output.common_prefixes), 2)
+    same("root", client.container.list(CONTAINER, "/").status_code, 200)
+    created = [one.creation_date for one in client.get_containers().output.containers]
+    same("dates of containers", [date for date in created if date < "2020"], [])
+
+
+@section
+def directories():
+    """directories are made, kept while something is in them, and deleted"""
+    client = connect()
+    for name in ("dir-0/", "dir-1/"):
+        client.object.put(CONTAINER, f"directories/{name}")
+    client.object.put(CONTAINER, "directories/dir-1/object", body="1")
+    listing = client.container.list(CONTAINER, "directories", directories_only=True).output
+    same("made", [one.prefix for one in listing.common_prefixes], ["directories/dir-0/", "directories/dir-1/"])
+    same("empty", client.object.delete(CONTAINER, "directories/dir-0/").status_code, 204)
+    for path in ("directories/dir-1/", "directories/dir-1"):
+        error = refused("not empty", HttpResponseError, lambda: client.object.delete(CONTAINER, path))
+        same("status", status_of(error), 409)
+    client.object.delete(CONTAINER, "directories/dir-1/object")
+    same("emptied", client.object.delete(CONTAINER, "directories/dir-1").status_code, 204)
+    listing = client.container.list(CONTAINER, "directories").output
+    same("none left", (listing.contents, listing.common_prefixes), ([], []))
+
+
+@section
+def missing_containers():
+    """a container that is not there is not made by those who write into it"""
+    client = connect()
+    attempts = [
+        lambda: client.kv.put("misspelt", "t", "k", {"a": 1}),
+        lambda: client.kv.update("misspelt", "t", "k", expression="a=1"),
+        lambda: client.kv.get("misspelt", "t", "k"),
+        lambda: client.object.put("misspelt", "o", body="1"),
+        lambda: client.object.get("misspelt", "o"),
+        lambda: client.container.list("misspelt", "/"),
+    ]
+    for at, attempt in enumerate(attempts):
+        error = refused(f"attempt {at}", HttpResponseError, attempt)
+        same(f"status {at}", (status_of(error), "Container not found" in str(error)), (404, True))
 
 
 @section
@@ -284,6 +336,21 @@ async def with_asyncio():
         await client.kv.create_schema(CONTAINER, "aio", key="k", fields=[])
         await client.object.put(CONTAINER, "aio/o", body="text")
         same("object", (await client.object.get(CONTAINER, "aio/o")).body, b"text")
+        head = await client.object.head(CONTAINER, "aio")
+        same("head of a directory", ("Content-Length", "0") in head.headers.items(), True)
+        head = await client.object.head(CONTAINER, "aio/o")
+        same("head", ("Content-Length", "4") in head.headers.items(), True)
+        listing = (await client.container.list(CONTAINER, "aio", get_all_attributes=True)).output
+        same("listing", [one.key for one in listing.contents], ["aio/.#schema", "aio/all", "aio/k", "aio/o"])
+        error = await refused_async("a path that is not there", HttpResponseError,
+                                    client.container.list(CONTAINER, "/no-such-path"))
+        same("status", (status_of(error), "No such file" in str(error)), (404, True))
+        error = await refused_async("a directory that is not empty", HttpResponseError,
+                                    client.object.delete(CONTAINER, "aio/"))
+        same("status", status_of(error), 409)
+        error = await refused_async("a container", HttpResponseError,
+                                    client.object.put("misspelt", "o", body="1"))
+        same("status", (status_of(error), "Container not found" in str(error)), (404, True))
         await client.object.delete(CONTAINER, "aio/k")
         await refused_async("deleted", HttpResponseError, client.kv.get(CONTAINER, "aio", "k"))
     finally:

@@ -18,6 +18,8 @@ pub(crate) struct Client {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
+    /// The names of the headers in the case that they came in.
+    pub(crate) as_written: Vec<String>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -58,17 +60,19 @@ impl Client {
         };
         let first = line()?;
         let status = first.split(' ').nth(1).unwrap().parse().unwrap();
-        let mut headers = Vec::new();
+        let (mut headers, mut as_written) = (Vec::new(), Vec::new());
         loop {
             let line = line()?;
             let Some((name, value)) = line.split_once(": ") else {
                 break;
             };
             headers.push((name.to_lowercase(), value.to_owned()));
+            as_written.push(name.to_owned());
         }
         let mut answer = Answer {
             status,
             headers,
+            as_written,
             body: Vec::new(),
         };
         let length = answer
@@ -79,6 +83,12 @@ impl Client {
             self.socket.read_exact(&mut answer.body)?;
         }
         Ok(answer)
+    }
+
+    /// Sends a request that is written already, and reads its answer.
+    pub(crate) fn send_bytes(&mut self, request: &[u8], is_head: bool) -> Answer {
+        self.socket.get_mut().write_all(request).unwrap();
+        self.read(is_head).unwrap()
     }
 
     pub(crate) fn send(

@@ -182,7 +182,12 @@ fn deletes_of_items_and_tables() {
     );
     assert_eq!(client.call("GetItem", "/users/t/k", &json!({})).status, 404);
     assert_eq!(client.scan("/users/t/sub/", &json!({})).len(), 1200);
-    assert_eq!(client.send("DELETE", "/users/t/", &[], b"").status, 204);
+    let full = client.send("DELETE", "/users/t/", &[], b"");
+    assert_eq!(full.status, 409, "{}", full.text());
+    assert!(full.text().contains("?recursive=1"), "{}", full.text());
+    assert_eq!(client.scan("/users/t/sub/", &json!({})).len(), 1200);
+    let all = client.send("DELETE", "/users/t/?recursive=1", &[], b"");
+    assert_eq!(all.status, 204);
     assert_eq!(
         client.call("GetItems", "/users/t/sub/", &json!({})).status,
         404
@@ -193,6 +198,9 @@ fn deletes_of_items_and_tables() {
     client.call("PutItem", "/users/left/k", &item).done();
     assert_eq!(client.send("DELETE", "/users/left/k", &[], b"").status, 204);
     assert_eq!(client.names("/users/left/", &json!({})).len(), 0);
+    // An empty one goes, whether its path ends with a slash or not.
+    assert_eq!(client.send("DELETE", "/users/left", &[], b"").status, 204);
+    assert_eq!(client.send("DELETE", "/users/left", &[], b"").status, 404);
 }
 
 #[tokio::test]

@@ -4,10 +4,12 @@
 mod client;
 mod crash;
 mod items;
+mod listings;
 mod objects;
 #[expect(dead_code, reason = "the tests of the wire use more of it")]
 #[path = "../wire/process.rs"]
 mod process;
+mod recorded;
 mod refusals;
 mod scans;
 mod seed;

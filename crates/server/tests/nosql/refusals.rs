@@ -22,6 +22,8 @@ PutItem    /users/t/k [] => no JSON object
 PutItem    /users/t/k {"Item": {"a": 5}} => expected an object with one of
 PutItem    /users/t/k {"Item": {"a": {"N": "x"}}} => is no number
 PutItem    /users/t/k {"Item": {"a": {"N": 5}}} => a number as a string
+PutItem    /users/t/k {"Item": {"a": {"N": "1e400"}}} => beyond the doubles
+UpdateItem /users/t/k {"UpdateExpression": "b = -1e400"} => beyond the doubles
 PutItem    /users/t/k {"Item": {"a": {"B": "*"}}} => Base64
 PutItem    /users/t/k {"Item": {"set": {"N": "1"}}} => reserved word
 PutItem    /users/t/k {"Item": {"__name": {"S": "x"}}} => keeps this attribute
@@ -69,7 +71,7 @@ fn bad_requests_are_told_what_is_wrong() {
         refused(&answer, 400, reason);
         lines += 1;
     }
-    assert_eq!(lines, 38);
+    assert_eq!(lines, 40);
     let got = client.call("GetItem", "/users/t/k", &json!({}));
     assert_eq!(got.json(), item);
 }
@@ -88,10 +90,10 @@ fn what_is_too_long_is_refused() {
     let refusal = client.call("PutItem", "/users/t/k", &text);
     refused(&refusal, 400, "above the limit of 61200");
     client.call("PutItem", "/users/t/k", &item).done();
-    let operators = format!("a == 1{}", " or a == 1".repeat(400));
+    let operators = format!("a == 1{}", " or a == 1".repeat(3000));
     for (filter, reason) in [
-        (operators, "more than 700"),
-        ("x".repeat(9000), "limit of 8192 bytes"),
+        (operators, "more than 5600"),
+        ("x".repeat(65_537), "limit of 65536 bytes"),
     ] {
         let body = json!({"FilterExpression": filter});
         refused(&client.call("GetItems", "/users/t/", &body), 400, reason);
@@ -122,6 +124,14 @@ fn bad_methods_and_headers_are_told_what_is_wrong() {
         400,
         "X-v3io-function",
     );
+    for path in ["/", "/users", "/users/t/k"] {
+        let methods = client.send("OPTIONS", path, &[], b"");
+        let allowed = methods.header("allow");
+        assert_eq!(
+            (methods.status, allowed),
+            (204, Some("GET, HEAD, PUT, POST, DELETE, OPTIONS"))
+        );
+    }
     let range = [("Range", "bytes=5-6")];
     refused(
         &client.send("PUT", "/users/t/o", &range, b""),
@@ -139,6 +149,44 @@ fn bad_methods_and_headers_are_told_what_is_wrong() {
         400,
         "no JSON",
     );
+}
+
+#[test]
+fn a_container_that_is_not_there_is_not_made_by_mistake() {
+    let (mut client, _server, _data) = start();
+    let item = json!({"Item": {"a": {"N": "1"}}});
+    for (method, function, path) in [
+        ("PUT", Some("PutItem"), "/user/t/k"),
+        ("POST", Some("UpdateItem"), "/user/t/k"),
+        ("PUT", None, "/user/t/o"),
+        ("PUT", None, "/user/t/"),
+        ("PUT", None, "/user/t/.%23schema"),
+        ("GET", None, "/user?prefix=t/"),
+        ("GET", None, "/user/t/o"),
+        ("DELETE", None, "/user/"),
+    ] {
+        let headers: Vec<_> = function
+            .map(|name| ("X-v3io-function", name))
+            .into_iter()
+            .collect();
+        let body = match (function, path.ends_with("schema")) {
+            (Some(_), _) => item.to_string(),
+            (None, true) => r#"{"key": "k", "fields": []}"#.to_owned(),
+            (None, false) => String::new(),
+        };
+        let answer = client.send(method, path, &headers, body.as_bytes());
+        refused(&answer, 404, "Container not found");
+    }
+    assert!(
+        !client
+            .send("GET", "/", &[], b"")
+            .text()
+            .contains("<Bucket>")
+    );
+    // It is made when that is asked for.
+    client.send("PUT", "/user/", &[], b"").done();
+    client.call("PutItem", "/user/t/k", &item).done();
+    assert_eq!(client.call("GetItem", "/user/t/k", &json!({})).json(), item);
 }
 
 #[test]

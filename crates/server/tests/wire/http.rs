@@ -47,8 +47,8 @@ async fn pages_that_only_tell_refuse_whatever_would_change_them() {
             let (head, _) = ask(&server, method, path).await;
             let refused = head.starts_with("HTTP/1.1 405 Method Not Allowed");
             assert!(refused, "{method} {path} {head}");
-            let allow = head.lines().find(|line| line.starts_with("allow:"));
-            assert_eq!(allow, Some("allow: GET,HEAD"), "{method} {path}");
+            let allow = head.lines().find(|line| line.starts_with("Allow:"));
+            assert_eq!(allow, Some("Allow: GET,HEAD"), "{method} {path}");
         }
     }
     // None of them made a container of that name.
@@ -135,9 +135,12 @@ async fn connections_beyond_the_limit_hear_503() {
         .await
         .unwrap();
     half.write_all(b"GET /health HTTP/1.1\r\n").await.unwrap();
-    let (status, said) = get(&server, "/health").await;
+    let (status, said) = get(&server, "/metrics").await;
     assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
-    assert_eq!(said, "too many connections of HTTP");
+    assert_eq!(said, "too many connections of HTTP\n");
+    // The database is well all the same.
+    let healthy = ("HTTP/1.1 200 OK".to_owned(), "ok\n".to_owned());
+    assert_eq!(get(&server, "/health").await, healthy);
     half.write_all(b"Host: localhost\r\nConnection: close\r\n\r\n")
         .await
         .unwrap();
@@ -145,7 +148,7 @@ async fn connections_beyond_the_limit_hear_503() {
     half.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     // The place is free again as soon as the server has seen the end.
-    while get(&server, "/health").await.0 != "HTTP/1.1 200 OK" {}
+    while get(&server, "/metrics").await.0 != "HTTP/1.1 200 OK" {}
 }
 
 /// A line of samples: its name, its labels and its value.

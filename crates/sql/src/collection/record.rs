@@ -8,13 +8,13 @@
 //!
 //! The slice is a hash of the sharding key, so that a directory spreads over 1,024 ranges. In a table
 //! with even distribution the sharding key is stored with its bucket, `johnd/36`, and the name without:
-//! what an item is called is in [`super::spots`]. A
-//! directory is a row too, with no name: it is there before its first item and after its last.
+//! what an item is called is in [`super::spots`]. A directory is a row too, with no name: it is there
+//! before its first item and after its last. That of the root says since when the container is there.
 //! Columns that somebody adds to the table stand behind these, and are kept.
 
 use std::num::NonZeroU32;
 
-use keys::item_name::slice;
+use keys::item_name::{inode_number, slice};
 use keys::{Attribute, Item, ItemName, ItemView, Order, Type, Value};
 
 use super::error::{ItemError, Result};
@@ -30,6 +30,9 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// What a file that its owner and group may change says of itself.
 const MODE_OBJECT: i64 = 0o100_664;
+
+/// What a directory says that everybody may look into.
+const MODE_DIRECTORY: i64 = 0o40_775;
 
 /// Where a record lies in its container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,15 +173,15 @@ pub fn sorting_value(sorting: Option<&[u8]>) -> Value {
 }
 
 impl Record {
-    /// A directory itself.
-    pub fn of_directory(path: &str, now_ns: i64) -> Result<Self> {
+    /// The record of a directory that was made and changed at these moments.
+    pub fn of_directory(path: &str, (created_ns, changed_ns): (i64, i64)) -> Result<Self> {
         Ok(Self {
             key: Key::of_directory(path),
             name: String::new(),
             attributes: Item::new().encode()?,
             data: None,
-            created_ns: now_ns,
-            changed_ns: now_ns,
+            created_ns,
+            changed_ns,
             rest: Vec::new(),
         })
     }
@@ -263,7 +266,9 @@ impl Record {
         let integer = match name {
             "__name" => return Some(Attribute::Text(self.name.clone())),
             "__size" => i64::try_from(self.size()).unwrap_or(i64::MAX),
+            "__mode" if self.key.is_of_directory() => MODE_DIRECTORY,
             "__mode" => MODE_OBJECT,
+            "__inode_number" => i64::from(inode_number(&self.key.path, &self.name)),
             "__atime_secs" | "__mtime_secs" => changed.div_euclid(SECOND_NS),
             "__atime_nsecs" | "__mtime_nsecs" => changed.rem_euclid(SECOND_NS),
             "__ctime_secs" => created.div_euclid(SECOND_NS),

@@ -290,22 +290,25 @@ pub(crate) fn touch(
     raise_row(transaction, table, &key, (CHANGED_NS, later(store, None)))
 }
 
-/// Makes a directory, if it is not there. That counts as no read: somebody else may be about to make it too,
-/// and to change it.
+/// Makes a directory and those on the way to it, where they are not there. That counts as no read: somebody
+/// else may be about to make them too,
+/// and to change them.
 pub fn announce(
     transaction: &mut Transaction,
     table: &Arc<Table>,
     path: &str,
     now_ns: i64,
 ) -> Result<()> {
-    let key = Key::of_directory(path);
-    let there = || -> Result<bool> {
-        let bytes = table.schema().encode_key(&key.values())?;
-        Ok(transaction.glance().get(table.id(), &bytes)?.is_some())
-    };
-    if path.is_empty() || there()? {
-        return Ok(());
+    let mut next = Some(path);
+    while let Some(path) = next.filter(|path| !path.is_empty()) {
+        let key = Key::of_directory(path).values();
+        let bytes = table.schema().encode_key(&key)?;
+        if transaction.glance().get(table.id(), &bytes)?.is_some() {
+            break;
+        }
+        let row = Record::of_directory(path, (now_ns, now_ns))?.into_row(table.schema());
+        ensure_row(transaction, table, &row)?;
+        next = path::parent(path).map(|(above, _)| above);
     }
-    let row = Record::of_directory(path, now_ns)?.into_row(table.schema());
-    ensure_row(transaction, table, &row)
+    Ok(())
 }

@@ -116,10 +116,10 @@ fn limits_are_exact() {
     );
 
     let padded = |bytes: usize| format!("1==1{}", " ".repeat(bytes - 4));
-    assert_eq!(holds(&padded(8192)), Ok(true));
+    assert_eq!(holds(&padded(65_536)), Ok(true));
     assert_eq!(
-        holds(&padded(8193)).unwrap_err().to_string(),
-        "expression of 8193 bytes is above the limit of 8192 bytes"
+        holds(&padded(65_537)).unwrap_err().to_string(),
+        "expression of 65537 bytes is above the limit of 65536 bytes"
     );
 
     let nested = |depth: usize| format!("{}true{}", "(".repeat(depth), ")".repeat(depth));
@@ -302,7 +302,6 @@ fn any_expression() -> impl Strategy<Value = String> {
         "inf",
         "-inf",
         "nan",
-        "-1e999",
         "maxdbl",
         "-9223372036854775808",
         "9223372036854775808",

@@ -1,7 +1,7 @@
 //! What an expression is made of, and how it is written again.
 //!
 //! Operators that group from the left make one *chain*, not a tower of pairs: `a + b - c` is a first
-//! operand and a list. So 700 of them are a loop to evaluate and not 700 calls inside of each other.
+//! operand and a list. So thousands of them are a loop to evaluate and not calls inside of each other.
 
 use std::fmt::{self, Display, Formatter, Write};
 

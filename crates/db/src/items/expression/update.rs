@@ -144,7 +144,7 @@ impl Changed<'_> {
             Some((from, to)) => {
                 let from = index_of(from, self)?;
                 let to = to.as_ref().map(|to| index_of(to, self)).transpose()?;
-                let mut array = self.array(target)?;
+                let mut array = self.take_array(target)?;
                 let elements = match to {
                     Some(to) => place_slice(&mut array, from, to, value),
                     None => place(&mut array, from, &value),
@@ -160,8 +160,14 @@ impl Changed<'_> {
         Ok(())
     }
 
-    fn array(&self, target: &Target) -> std::result::Result<Array, Stop> {
-        match self.value(&target.name).map_err(Stop::Failed)? {
+    /// The array that a statement changes, which comes back changed: what statements before this one
+    /// made is not copied. If the statement fails the whole update does.
+    fn take_array(&mut self, target: &Target) -> std::result::Result<Array, Stop> {
+        let value = match self.values.get_mut(&target.name) {
+            Some(changed) => changed.take(),
+            None => self.value(&target.name).map_err(Stop::Failed)?,
+        };
+        match value {
             Some(Value::Array(array)) => Ok(array),
             Some(other) => Err(Stop::mismatch(
                 target.at,

@@ -22,19 +22,19 @@ async fn directories_are_listed_and_deleted() {
         let mut found = Vec::new();
         loop {
             let listing = collections.list("users", &ask).await.unwrap();
-            found.extend(listing.directories);
-            found.extend(listing.entries.into_iter().map(|entry| entry.path));
-            if listing.marker.is_none() {
+            let entries = listing.directories.into_iter().chain(listing.entries);
+            found.extend(entries.map(|entry| entry.path));
+            if !listing.truncated {
                 return found.join(" ");
             }
-            ask.marker = listing.marker;
+            ask.marker = listing.last;
         }
     };
     for limit in [None, Some(1)] {
         assert_eq!(list("", limit).await, "a/ ab/ u");
         assert_eq!(list("a/", limit).await, "a/b/ a/d/ a/x");
         assert_eq!(list("a", limit).await, "a/b/ a/d/ a/x");
-        assert_eq!(list("a/b", limit).await, "a/b/c/ a/b/y");
+        assert_eq!(list("//a//b", limit).await, "a/b/c/ a/b/y");
         assert_eq!(list("a/d/", limit).await, "a/d/w");
     }
     collections
@@ -44,17 +44,181 @@ async fn directories_are_listed_and_deleted() {
     let record = collections.get(&place("/users/u"), None).await.unwrap();
     assert_eq!(record.data.as_deref(), Some(b"data and more".as_slice()));
 
+    let delete = async |path: &str, contents| {
+        let deleted = collections
+            .delete_directory(&directory(path), contents)
+            .await;
+        deleted.map_err(|error| error.to_string())
+    };
+    let full = delete("/users/a/b/", Contents::Stay).await.unwrap_err();
+    assert!(full.starts_with("Directory not empty"), "{full}");
+    delete("/users/a/b/", Contents::Go).await.unwrap();
+    let again = delete("/users/a/b/", Contents::Go).await.unwrap_err();
+    assert_eq!(again, "No such file or directory");
+    assert_eq!(list("a/", None).await, "a/d/ a/x");
+
+    // What was in it goes first, and the directory stays until it is deleted itself.
     collections
-        .delete_directory(&directory("/users/a/b/"))
+        .delete(&place("/users/a/d/w"), None)
         .await
         .unwrap();
-    let again = collections
-        .delete_directory(&directory("/users/a/b/"))
-        .await;
-    assert!(matches!(again, Err(Error::NotFound)));
     assert_eq!(list("a/", None).await, "a/d/ a/x");
-    collections.remove_container("users").await.unwrap();
+    delete("/users/a/d/", Contents::Stay).await.unwrap();
+    let again = delete("/users/a/d/", Contents::Stay).await.unwrap_err();
+    assert_eq!(again, "No such file or directory");
+    assert_eq!(list("a/", None).await, "a/x");
+
+    let full = collections.remove_container("users", Contents::Stay).await;
+    assert!(matches!(full, Err(Error::NotEmpty)));
+    let gone = collections.remove_container("users", Contents::Go).await;
+    gone.unwrap();
     assert!(collections.containers().is_empty());
+}
+
+#[tokio::test]
+async fn pages_of_a_listing_are_in_the_order_of_names() {
+    let collections = collections();
+    let mut names = Vec::new();
+    for number in 0..40 {
+        names.push(format!("file-{number:02}.txt"));
+        names.push(format!("dir-{number:02}/x"));
+    }
+    // A directory and an object of one name, and names that paths and slices order differently.
+    let others = [
+        "a", "a/x", "a!", "a!/x", "a.b", "a.b/x", "a-b", "ä", "file", "file/x",
+    ];
+    names.extend(others.map(str::to_owned));
+    for name in &names {
+        let at = place(&format!("/users/d/{name}"));
+        collections.put_object(&at, b"data".to_vec()).await.unwrap();
+    }
+    let mut expected: Vec<String> = Vec::new();
+    for name in &names {
+        let entry = match name.strip_suffix("/x") {
+            Some(directory) => format!("d/{directory}/"),
+            None => format!("d/{name}"),
+        };
+        expected.push(entry);
+    }
+    // A directory comes before an object of its name.
+    expected.sort_by_key(|path| {
+        let bare = path.strip_suffix('/');
+        (bare.unwrap_or(path).to_owned(), bare.is_none())
+    });
+    for limit in [1, 2, 7, 90, 1000] {
+        let mut ask = ListingAsk {
+            prefix: "d".to_owned(),
+            limit: Some(limit),
+            ..ListingAsk::default()
+        };
+        let mut found = Vec::new();
+        loop {
+            let listing = collections.list("users", &ask).await.unwrap();
+            let mut page: Vec<String> = Vec::new();
+            let entries = listing.directories.into_iter().chain(listing.entries);
+            page.extend(entries.map(|entry| entry.path));
+            assert!(page.len() <= limit);
+            page.sort_by_key(|path| expected.iter().position(|other| other == path));
+            found.extend(page);
+            ask.marker = listing.last;
+            if !listing.truncated {
+                break;
+            }
+        }
+        assert_eq!(found, expected, "{limit}");
+        // Clients go on until a listing is empty.
+        let after = collections.list("users", &ask).await.unwrap();
+        assert!(after.entries.is_empty() && after.directories.is_empty());
+        assert_eq!(after.last, None);
+    }
+    let none = ListingAsk {
+        prefix: "d/file-01.txt".to_owned(),
+        ..ListingAsk::default()
+    };
+    let file = collections.list("users", &none).await;
+    assert!(matches!(file, Err(Error::NotFound)));
+}
+
+#[tokio::test]
+async fn an_empty_directory_is_not_deleted_under_those_who_write_into_it() {
+    let collections = Arc::new(collections());
+    let writes = 200;
+    std::thread::scope(|scope| {
+        let collections = &collections;
+        let alone = || {
+            tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap()
+        };
+        scope.spawn(move || {
+            alone().block_on(async {
+                for number in 0..writes {
+                    let at = place(&format!("/users/d/{number}"));
+                    collections.write(&at, &put(&[("a", 1)])).await.unwrap();
+                }
+            });
+        });
+        scope.spawn(move || {
+            alone().block_on(async {
+                for _ in 0..writes {
+                    let at = directory("/users/d/");
+                    match collections.delete_directory(&at, Contents::Stay).await {
+                        Ok(()) | Err(Error::NotFound | Error::NotEmpty) => {}
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            });
+        });
+    });
+    let found = names(&collections, "/users/d/", ask(Scope::Whole)).await;
+    assert_eq!(found.len(), writes);
+}
+
+#[tokio::test]
+async fn containers_say_when_they_were_made() {
+    let collections = collections();
+    let missing = collections
+        .write(&place("/misspelt/t/k"), &put(&[("a", 1)]))
+        .await;
+    assert!(matches!(missing, Err(Error::NoContainer)));
+    assert!(collections.containers().is_empty());
+
+    let before = collections.now_ns();
+    collections.create_container("logs").unwrap();
+    let created = collections.container_created_ns("logs").await.unwrap();
+    assert!(created > before);
+    let at = place("/logs/t/k");
+    collections.write(&at, &put(&[("a", 1)])).await.unwrap();
+    collections.create_container("logs").unwrap();
+    assert_eq!(
+        collections.container_created_ns("logs").await.unwrap(),
+        created
+    );
+
+    // One from before that was kept is as old as what is in it, and stays so.
+    let table = collections.database.table("v3io/logs").unwrap();
+    let mut transaction = collections.database.begin();
+    let root = Key::of_directory("").values();
+    transaction.delete(&table, &root).unwrap();
+    transaction.commit().unwrap();
+    let oldest = collections.container_created_ns("logs").await.unwrap();
+    assert!(oldest > created && oldest < collections.now_ns());
+    for path in ["t/k", "t/"] {
+        let path = format!("/logs/{path}");
+        match path.ends_with('/') {
+            true => collections
+                .delete_directory(&directory(&path), Contents::Stay)
+                .await
+                .unwrap(),
+            false => collections.delete(&place(&path), None).await.unwrap(),
+        }
+    }
+    assert_eq!(
+        collections.container_created_ns("logs").await.unwrap(),
+        oldest
+    );
+    let empty = collections.remove_container("logs", Contents::Stay).await;
+    empty.unwrap();
 }
 
 /// The record of a directory of container `users`.
@@ -164,7 +328,7 @@ async fn a_directory_changes_with_each_item_that_goes_and_nobody_waits() {
     let mut late = collections.database.begin();
     late.raise(&table, &key, later(2_000)).unwrap();
     collections
-        .delete_directory(&directory("/users/cars/"))
+        .delete_directory(&directory("/users/cars/"), Contents::Go)
         .await
         .unwrap();
     late.commit().unwrap();

@@ -11,7 +11,8 @@ async fn a_table_cannot_hide_a_collection() {
         let error = both.refused(&create).await;
         assert!(error.starts_with("42P07 "), "{error}");
         assert!(
-            error.contains("choose another name for the table, or DELETE /users/t/ over HTTP"),
+            error
+                .contains("choose another name for the table, or first DELETE /users/t/ over HTTP"),
             "{error}"
         );
     }
@@ -64,7 +65,10 @@ async fn sql_does_not_take_a_container_away() {
         let error = both.refused(statement).await;
         assert!(error.starts_with("42809 "), "{error}");
         assert!(error.contains(&format!("cannot be {done}")), "{error}");
-        assert!(error.contains("DELETE /users/ over HTTP"), "{error}");
+        assert!(
+            error.contains("DELETE its directories and then /users/ over HTTP"),
+            "{error}"
+        );
     }
     both.sql("BEGIN").await;
     let error = both.refused(r#"TRUNCATE "v3io/users""#).await;
@@ -75,7 +79,10 @@ async fn sql_does_not_take_a_container_away() {
     both.sql(r#"ALTER TABLE "v3io/users" DROP COLUMN mine"#)
         .await;
     assert_eq!(both.get("a.1").await, Some(1));
-    both.http.remove_container("users").await.unwrap();
+    both.http
+        .remove_container("users", db::items::Contents::Go)
+        .await
+        .unwrap();
     assert!(both.http.containers().is_empty());
 }
 

@@ -16,6 +16,7 @@ const IO_ERROR: i64 = -5;
 const TRY_AGAIN: i64 = -11;
 const EXISTS: i64 = -17;
 const TOO_LARGE: i64 = -27;
+const NOT_EMPTY: i64 = -39;
 const CONDITION_FALSE: i64 = -16_777_244;
 const INVALID: i64 = -201_326_592;
 const ITEM_EXISTS: i64 = -369_098_809;
@@ -73,7 +74,8 @@ fn status(error: &Error) -> (StatusCode, i64) {
         Error::Expression(_) | Error::Keys(_) | Error::Invalid(_) => {
             (StatusCode::BAD_REQUEST, INVALID)
         }
-        Error::NotFound => (StatusCode::NOT_FOUND, NO_SUCH_FILE),
+        Error::NotFound | Error::NoContainer => (StatusCode::NOT_FOUND, NO_SUCH_FILE),
+        Error::NotEmpty => (StatusCode::CONFLICT, NOT_EMPTY),
         Error::ConditionFalse => (StatusCode::BAD_REQUEST, CONDITION_FALSE),
         Error::ItemExists => (StatusCode::BAD_REQUEST, ITEM_EXISTS),
         Error::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE),

@@ -90,7 +90,12 @@ fn parse_mode(mode: &str) -> Result<Mode> {
 }
 
 async fn get(collections: &Collections, asked: &Asked, fields: &Fields) -> Result<Response> {
-    let (place, _) = place(asked, fields)?;
+    let is_whole = fields.object("Key")?.is_none() && fields.text("TableName")?.is_none();
+    let place = match is_whole && asked.has_name() {
+        // Also with a slash at its end: what clients ask so is whether a path is a file.
+        true => asked.place()?,
+        false => place(asked, fields)?.0,
+    };
     let wanted = Wanted::parse(fields.text("AttributesToGet")?.unwrap_or("*"));
     let record = collections.get(&place, asked.buckets).await?;
     let mut body = b"{\"Item\":".to_vec();

@@ -6,8 +6,7 @@ use axum::response::{IntoResponse, Response};
 use super::answer;
 use super::listing;
 use super::request::Asked;
-use db::items::Collections;
-use db::items::{Error, Result};
+use db::items::{Collections, Contents, Error, Result};
 
 const BYTES: &str = "application/octet-stream";
 
@@ -46,10 +45,14 @@ pub(super) async fn put(
 /// Reads an object, or lists a directory or the containers.
 pub(super) async fn get(collections: &Collections, asked: &Asked) -> Result<Response> {
     if asked.is_root() {
-        return Ok(listing::containers(&collections.containers()));
+        return listing::containers(collections).await;
     }
     if asked.is_directory() {
-        return listing::directory(collections, asked).await;
+        match listing::directory(collections, asked).await {
+            // Clients put a slash behind the path of a file too.
+            Err(Error::NotFound) if asked.has_name() => {}
+            listed => return listed,
+        }
     }
     let record = collections.get(&asked.place()?, None).await?;
     let data = record.data.as_deref().unwrap_or_default();
@@ -75,34 +78,53 @@ pub(super) async fn get(collections: &Collections, asked: &Asked) -> Result<Resp
     Ok(answer::with_changed(response, record.changed_ns))
 }
 
-/// Tells about an object without its bytes, or whether a directory is there.
+/// Tells about an object without its bytes, or about a directory, whether its path ends with a slash
+/// or not.
 pub(super) async fn head(collections: &Collections, asked: &Asked) -> Result<Response> {
     if asked.is_root() {
         return Ok(StatusCode::OK.into_response());
     }
-    if asked.is_directory() {
-        return match collections.has_directory(&asked.directory()?).await? {
-            true => Ok(StatusCode::OK.into_response()),
-            false => Err(Error::NotFound),
-        };
-    }
-    let record = collections.get(&asked.place()?, None).await?;
+    let object = async || collections.get(&asked.place()?, None).await;
+    let directory = async || collections.directory(&asked.directory()?).await;
+    let record = match asked.is_directory() {
+        true => match directory().await {
+            Err(Error::NotFound) if asked.has_name() => object().await,
+            found => found,
+        },
+        false => match object().await {
+            Err(Error::NotFound) => directory().await,
+            found => found,
+        },
+    }?;
     let mut response = answer::of_type(BYTES, Vec::new());
     let size = HeaderValue::from(record.size());
     response.headers_mut().insert(header::CONTENT_LENGTH, size);
     Ok(answer::with_changed(response, record.changed_ns))
 }
 
-/// Deletes an item or object, a directory with all below it, or a container.
+/// Deletes an item or object, an empty directory or an empty container; with `recursive=1` in the
+/// query also what is in a directory or container.
 pub(super) async fn delete(collections: &Collections, asked: &Asked) -> Result<Response> {
-    if asked.is_directory() {
-        let directory = asked.directory()?;
-        match directory.path.is_empty() {
-            true => collections.remove_container(&directory.container).await?,
-            false => collections.delete_directory(&directory).await?,
-        }
+    let contents = match asked.is_set("recursive") {
+        true => Contents::Go,
+        false => Contents::Stay,
+    };
+    let directory = asked.directory();
+    if !asked.has_name() {
+        let container = directory?.container;
+        collections.remove_container(&container, contents).await?;
+    } else if asked.is_directory() {
+        let directory = directory?;
+        collections.delete_directory(&directory, contents).await?;
     } else {
-        collections.delete(&asked.place()?, asked.buckets).await?;
+        match collections.delete(&asked.place()?, asked.buckets).await {
+            // Clients leave out the slash behind the path of a directory too.
+            Err(Error::NotFound) => {
+                let directory = directory?;
+                collections.delete_directory(&directory, contents).await?;
+            }
+            deleted => deleted?,
+        }
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }

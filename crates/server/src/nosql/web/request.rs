@@ -77,7 +77,17 @@ impl Asked {
 
     /// Whether it is about a directory or a container, and not about what has a name.
     pub(super) fn is_directory(&self) -> bool {
-        self.path.ends_with('/') || self.segments().count() < 2
+        self.path.ends_with('/') || !self.has_name()
+    }
+
+    /// Whether something of the query is switched on: it is there, and not 0.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.query(name).is_some_and(|value| value != "0")
+    }
+
+    /// Whether it names something in a container.
+    pub(super) fn has_name(&self) -> bool {
+        self.segments().nth(1).is_some()
     }
 
     /// The path as a directory.
