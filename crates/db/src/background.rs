@@ -15,6 +15,7 @@ use crate::advice::{Advices, Gauges};
 use crate::balance::balance;
 use crate::errands::Errands;
 use crate::jobs::Jobs;
+use crate::objects::{self, Objects};
 use crate::policy::Policies;
 use crate::record::{Ground, Recorder};
 use crate::{Error, Kind, Result};
@@ -85,6 +86,7 @@ pub(crate) struct Work {
     pub(crate) policy: Arc<Policies>,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) advices: Arc<Advices>,
+    pub(crate) objects: Arc<Objects>,
     pub(crate) errands: Arc<Errands>,
     pub(crate) jobs: Arc<Jobs>,
 }
@@ -95,12 +97,13 @@ type Run = fn(&Work, &Stop);
 impl Background {
     pub(crate) fn start(work: &Work) -> Self {
         let stop = Arc::new(Stop::default());
-        let threads: [(&str, Run); 5] = [
+        let threads: [(&str, Run); 6] = [
             ("housekeeping", housekeep),
             ("committer", commit),
             ("balancing", keep_even),
             ("recording", record),
             ("advising", advise),
+            ("sweeping", sweep),
         ];
         let start = |(name, run): (&str, Run)| {
             let (work, stop) = (work.clone(), Arc::clone(&stop));
@@ -163,6 +166,21 @@ fn advise(work: &Work, stop: &Stop) {
         if work.jobs.advise.run(run_one).is_none() {
             stop.rest(REST);
         }
+    }
+}
+
+/// Looks every second whether parts of large objects are to be removed.
+fn sweep(work: &Work, stop: &Stop) {
+    let stopped = || stop.asked();
+    let ground = objects::Ground {
+        store: &work.store,
+        catalog: &work.catalog,
+        stopped: &stopped,
+    };
+    while !stop.asked() {
+        let jobs = &work.jobs;
+        jobs.sweep.run(|| work.objects.sweep_if_due(&ground));
+        stop.rest(LOOK);
     }
 }
 

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use sql::{Catalog, Executor, Schema, Table};
 use storage::env::{Clock, Random, SystemClock, SystemRandom};
-use storage::{FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, Placement, SharedPlacement};
+use storage::{
+    FileParts, FjallEngine, FjallOptions, MemoryEngine, MemoryMedium, MemoryParts, Parts,
+    Placement, SharedPlacement,
+};
 use txn::{Committed, Fatality, Pile, Store};
 
 use crate::advice::Advices;
@@ -14,6 +17,7 @@ use crate::background::{Background, Work};
 use crate::errands::Errands;
 use crate::jobs::Jobs;
 use crate::latency::Latencies;
+use crate::objects::{self, Objects};
 use crate::policy::Policies;
 use crate::record::{Ground, Recorder};
 use crate::shapes::Shapes;
@@ -22,6 +26,8 @@ use crate::{Result, Snapshot, Transaction, verify};
 
 /// The folder of a data directory that holds recorded transactions.
 const TRACE: &str = "trace";
+/// The folder of a data directory that holds the parts of large objects.
+const OBJECTS: &str = "objects";
 /// The folder of a data directory for databases in which keys are tried out.
 const SCRATCH: &str = "scratch";
 
@@ -50,6 +56,8 @@ pub struct Options {
     pub background: bool,
     /// The folder for transactions that are recorded; without one they are kept in memory.
     pub trace: Option<PathBuf>,
+    /// The folder for the parts of large objects; without one they are kept in memory.
+    pub objects: Option<PathBuf>,
     /// The folder for databases in which keys are tried out; without one they are in memory. What lies
     /// in it is removed at the start.
     pub scratch: Option<PathBuf>,
@@ -69,7 +77,37 @@ impl Options {
             sampled_one_in: None,
             background: true,
             trace: None,
+            objects: None,
             scratch: None,
+        }
+    }
+
+    /// What of it concerns the store.
+    fn of_store(&self) -> txn::Options {
+        let (placement, clock) = (Arc::clone(&self.placement), Arc::clone(&self.clock));
+        let mut options = txn::Options::new(placement, clock, Arc::clone(&self.random));
+        options.heat = self.heat;
+        options.patching = Arc::new(sql::RowPatching);
+        if let Some(fatality) = &self.fatality {
+            options.fatality = Arc::clone(fatality);
+        }
+        if let Some(max) = self.history_bytes_max {
+            options.history_bytes_max = max;
+        }
+        if let Some(min) = self.ingest_rows_min {
+            options.ingest_rows_min = min;
+        }
+        if let Some(one_in) = self.sampled_one_in {
+            options.sampled_one_in = one_in;
+        }
+        options
+    }
+
+    /// Where the parts of large objects are kept.
+    fn parts(&self) -> Arc<dyn Parts> {
+        match &self.objects {
+            Some(folder) => Arc::new(FileParts::new(folder.clone())),
+            None => Arc::new(MemoryParts::default()),
         }
     }
 }
@@ -85,6 +123,8 @@ pub struct Database {
     pub(crate) shapes: Shapes,
     pub(crate) recorder: Arc<Recorder>,
     pub(crate) advices: Arc<Advices>,
+    /// Parts of large objects.
+    pub(crate) objects: Arc<Objects>,
     /// Work for the background, if there is one.
     pub(crate) errands: Option<Arc<Errands>>,
     /// What the background does.
@@ -104,12 +144,13 @@ impl Database {
     /// As [`Database::open`], with other settings of the storage engine.
     pub fn open_with_engine(path: impl AsRef<Path>, engine: FjallOptions) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let (trace, scratch) = (path.join(TRACE), path.join(SCRATCH));
+        let [trace, objects, scratch] = [TRACE, OBJECTS, SCRATCH].map(|name| path.join(name));
         let open = move || -> storage::Result<Arc<dyn storage::Engine>> {
             Ok(Arc::new(FjallEngine::open(&path, engine.clone())?))
         };
         Self::open_with(Options {
             trace: Some(trace),
+            objects: Some(objects),
             scratch: Some(scratch),
             ..Options::new(Arc::new(SharedPlacement::new(open)))
         })
@@ -126,34 +167,10 @@ impl Database {
 
     /// Opens a database made of whatever the options say.
     pub fn open_with(options: Options) -> Result<Self> {
-        let Options {
-            placement,
-            clock,
-            random,
-            fatality,
-            history_bytes_max,
-            ingest_rows_min,
-            heat,
-            sampled_one_in,
-            background,
-            trace,
-            scratch,
-        } = options;
-        let mut inner = txn::Options::new(placement, clock, random);
-        inner.heat = heat;
-        inner.patching = Arc::new(sql::RowPatching);
-        if let Some(fatality) = fatality {
-            inner.fatality = fatality;
-        }
-        if let Some(max) = history_bytes_max {
-            inner.history_bytes_max = max;
-        }
-        if let Some(min) = ingest_rows_min {
-            inner.ingest_rows_min = min;
-        }
-        if let Some(one_in) = sampled_one_in {
-            inner.sampled_one_in = one_in;
-        }
+        let inner = options.of_store();
+        let objects = Objects::new(options.parts(), options.placement, options.random);
+        let objects = Arc::new(objects);
+        let (background, trace, scratch) = (options.background, options.trace, options.scratch);
         let store = Store::open(inner)?;
         // Only now is it certain that nobody else has it open.
         if let Some(folder) = &scratch {
@@ -175,6 +192,7 @@ impl Database {
         let work = Work {
             recorder: Arc::clone(&recorder),
             advices: Arc::clone(&advices),
+            objects: Arc::clone(&objects),
             errands: Arc::default(),
             jobs: Arc::new(Jobs::new()),
             store: Arc::clone(&store),
@@ -193,6 +211,7 @@ impl Database {
             recorder,
             advices,
             jobs: work.jobs,
+            objects,
             scratch,
             errands: background.is_some().then_some(work.errands),
             _background: background,
@@ -281,6 +300,16 @@ impl Database {
     /// Everything that is recorded, as a trace: lines of JSON, which `docs/trace.md` describes.
     pub fn export_trace(&self, mut out: impl std::io::Write) -> Result<()> {
         Ok(self.recorder.export(self.ground(), &mut out)?)
+    }
+
+    /// Removes parts of large objects that no row names any more, and tells how many. It goes on by
+    /// itself in the background unless [`Options::background`] is off.
+    pub fn sweep_objects(&self) -> Result<usize> {
+        self.objects.sweep(&objects::Ground {
+            store: &self.store,
+            catalog: &self.catalog,
+            stopped: &|| false,
+        })
     }
 
     fn ground(&self) -> Ground<'_> {

@@ -62,6 +62,11 @@ impl Error {
         }
     }
 
+    /// Whether nothing was done because the disk is full.
+    pub fn is_disk_full(&self) -> bool {
+        self.sqlstate() == "53100"
+    }
+
     /// The row that another transaction changed first, if that is what it is about.
     pub(crate) fn conflict(&self) -> Option<(txn::TableId, &txn::Bytes)> {
         let of_sql = self.source.downcast_ref::<sql::Error>();

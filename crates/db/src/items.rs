@@ -58,7 +58,7 @@ use tokio::sync::OwnedRwLockReadGuard;
 pub use deleting::Contents;
 pub use error::{Error, Result};
 pub use listing::{Entry, Listing, ListingAsk};
-pub use objects::OBJECT_BYTES_MAX;
+pub use objects::{How, OBJECT_BYTES_MAX, Object, Pieces, SCHEMA_BYTES_MAX, Upload};
 pub use place::{Directory, Place};
 pub use scan::{Ask, Page};
 pub use scope::Scope;

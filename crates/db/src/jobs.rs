@@ -8,6 +8,7 @@
 //!   balancing       balancing
 //!   recording       trace  advice_measurement
 //!   advising        advise
+//!   sweeping        object_sweep
 //! ```
 //!
 //! A run of a job ends well, with an error or in a panic. Neither ends its thread: the error is kept, and the
@@ -46,6 +47,7 @@ pub(crate) struct Jobs {
     pub(crate) record: Job,
     pub(crate) measure_advice: Job,
     pub(crate) advise: Job,
+    pub(crate) sweep: Job,
 }
 
 impl Jobs {
@@ -66,6 +68,7 @@ impl Jobs {
             record: job("trace"),
             measure_advice: job("advice_measurement"),
             advise: job("advise"),
+            sweep: job("object_sweep"),
         }
     }
 
@@ -83,6 +86,7 @@ impl Jobs {
             record,
             measure_advice,
             advise,
+            sweep,
         } = self;
         let all = [
             reopen,
@@ -96,6 +100,7 @@ impl Jobs {
             record,
             measure_advice,
             advise,
+            sweep,
         ];
         all.map(Job::status).into()
     }

@@ -55,6 +55,7 @@ pub mod items;
 mod jobs;
 mod latency;
 mod metrics;
+mod objects;
 mod place;
 mod policy;
 mod range;

@@ -17,6 +17,8 @@ impl Error {
             of_sql(error)
         } else if let Some(error) = source.downcast_ref::<txn::Error>() {
             of_txn(error)
+        } else if let Some(error) = source.downcast_ref::<storage::Error>() {
+            of_storage(error)
         } else if let Some(error) = source.downcast_ref::<keys::Error>() {
             of_keys(error)
         } else if let Some(advisor::Error::TooFew { .. }) = source.downcast_ref() {

@@ -73,15 +73,16 @@ impl HttpListener {
 
     /// Answers until `stop` comes.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let Self { places, database } = self;
         let front = Arc::new(Front {
-            collections: Collections::new(Arc::clone(&self.database)),
-            database: self.database,
+            collections: Collections::new(Arc::clone(&database)),
+            database,
         });
         let (stopping, stopped) = watch::channel(false);
         let mut stop = pin!(stop);
         loop {
             let admitted = tokio::select! {
-                admitted = self.places.accept() => admitted,
+                admitted = places.accept() => admitted,
                 () = &mut stop => break,
             };
             let front = Arc::clone(&front);
@@ -99,6 +100,8 @@ impl HttpListener {
                 }
             }
         }
+        // Nobody waits to be let in any more.
+        drop(places);
         stopping.send_replace(true);
         drop(stopped);
         // Until the last connection has ended.

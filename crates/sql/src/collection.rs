@@ -16,6 +16,7 @@
 //! ([`moving`]) from where they are on record to be ([`spread`]). With a schema the directory is a table
 //! of SQL, `"users/cars"` or `v3io.users.cars`, together with its partitions ([`items`],
 //! [`columns`], [`writing`]); names of tables and of collections keep out of each other's way ([`guard`]).
+//! Objects that are too large for a row lie in parts elsewhere, which their rows name ([`manifest`]).
 //!
 //! These rules are here once, for SQL and for the web API, which `db::items` serves.
 
@@ -26,6 +27,7 @@ pub(crate) mod guard;
 pub mod infer;
 mod items;
 pub mod layout;
+pub mod manifest;
 pub mod moving;
 pub mod path;
 pub mod record;
@@ -45,6 +47,7 @@ pub use error::ItemError;
 pub use gate::Gate;
 pub use infer::Inferred;
 pub use layout::Layout;
+pub use manifest::{Manifest, Part};
 pub use moving::Ground;
 pub use record::{Key, Record};
 pub use shown::Names;

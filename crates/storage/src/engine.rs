@@ -263,6 +263,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Bytes on the medium, for reports; nothing decides by it.
     fn disk_bytes(&self) -> Result<u64>;
 
+    /// An error unless so many bytes that are written beside the engine, on the same medium, leave it
+    /// the room that it needs. An engine that shares its medium with nothing else has room.
+    fn admit(&self, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// Whether the engine opens itself again after a failure. Another one on the same medium cannot be
     /// opened beside it.
     fn comes_back(&self) -> bool {

@@ -253,6 +253,10 @@ impl Engine for FaultyEngine {
         self.inner.disk_bytes()
     }
 
+    fn admit(&self, bytes: u64) -> Result<()> {
+        self.inner.admit(bytes)
+    }
+
     fn counters(&self) -> EngineCounters {
         self.inner.counters()
     }

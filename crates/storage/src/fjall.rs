@@ -4,6 +4,7 @@
 //!   <data directory>
 //!   ├── EVENKEEL          "evenkeel 1": this directory is ours, in format version 1   (directory.rs)
 //!   ├── RESERVE           room for what frees space on a full disk                    (room.rs)
+//!   ├── objects/          parts of large objects, once there are any     (parts/files.rs, not ours)
 //!   └── engine/           everything below belongs to fjall, but the notes
 //!       ├── 1.jnl         the journal: each batch, with its checksum                  (journal.rs)
 //!       ├── SYNCED        a note: how far the journal was synced                      (synced.rs)
@@ -43,7 +44,7 @@ mod ahead;
 mod core;
 mod counters;
 mod directory;
-mod failure;
+pub(crate) mod failure;
 mod journal;
 mod keeper;
 mod memtables;
@@ -393,6 +394,10 @@ impl Engine for FjallEngine {
 
     fn counters(&self) -> EngineCounters {
         self.core.counted()
+    }
+
+    fn admit(&self, bytes: u64) -> Result<()> {
+        self.core.admit(bytes, false)
     }
 
     fn comes_back(&self) -> bool {

@@ -8,6 +8,9 @@
 //!   Engine ─┬─ fjall           the embedded LSM, on disk
 //!           ├─ memory          the reference in tests, with crashes that lose what was not synced
 //!           └─ faulty          wraps any engine and fails on request
+//!
+//!   Parts  ─┬─ files           bytes of large objects, beside the engine
+//!           └─ memory
 //! ```
 //!
 //! An engine holds numbered *spaces*, each an ordered map from bytes to bytes. It never interprets a
@@ -21,6 +24,7 @@ mod error;
 mod faulty;
 mod fjall;
 mod memory;
+mod parts;
 mod placement;
 
 pub use blocking::blocking;
@@ -34,4 +38,7 @@ pub use faulty::{Fault, FaultyEngine};
 pub use fjall::{FjallEngine, FjallOptions};
 
 pub use memory::{MemoryEngine, MemoryMedium};
+pub use parts::{
+    Checksum, FileParts, MemoryParts, PART_BYTES_MAX, PartId, PartSink, Parts, UploadId,
+};
 pub use placement::{EngineId, Placement, SeparatePlacement, SharedPlacement};

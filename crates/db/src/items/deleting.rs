@@ -8,7 +8,7 @@ use keys::Order;
 use super::error::{Error, Result};
 use super::record::CHANGED_NS;
 use super::write::ATTEMPTS_MAX;
-use super::{Collections, Directory, Key, Record, path, range_below};
+use super::{Collections, Directory, Key, Record, objects, path, range_below};
 
 /// Rows that one transaction deletes.
 const BATCH_ROWS_MAX: usize = 500;
@@ -38,6 +38,7 @@ impl Collections {
             }
         }
         self.database.drop_table(&container.table_name)?;
+        self.database.objects.loosen();
         container.forget();
         Ok(())
     }
@@ -101,16 +102,17 @@ impl Collections {
         }
         container.forget();
         let snapshot = self.database.snapshot();
-        let mut any = false;
+        let (mut any, mut large) = (false, false);
         let mut batch = Vec::new();
         let mut last = Vec::new();
         for row in snapshot.scan(&table, &range_below(&directory.path), Direction::Ascending)? {
-            let key = Record::from_row(row?)?.key;
+            let record = Record::from_row(row?)?;
             any = true;
+            large |= objects::names_parts(Some(&record));
             // What says how items lie goes after them.
-            match key.sharding.is_empty() {
-                true => last.push(key),
-                false => batch.push(key),
+            match record.key.sharding.is_empty() {
+                true => last.push(record.key),
+                false => batch.push(record.key),
             }
             if batch.len() == BATCH_ROWS_MAX {
                 self.delete_batch(&table, &batch).await?;
@@ -120,6 +122,9 @@ impl Collections {
         self.delete_batch(&table, &batch).await?;
         for batch in last.chunks(BATCH_ROWS_MAX) {
             self.delete_batch(&table, batch).await?;
+        }
+        if large {
+            self.database.objects.loosen();
         }
         container.forget();
         self.database.forget_item_schemas(container.name());

@@ -40,7 +40,17 @@ pub enum Error {
         /// What is too long.
         what: &'static str,
         /// How long it may be.
-        limit: usize,
+        limit: u64,
+    },
+    /// A large object whose parts are not what was written.
+    #[error(
+        "object `{object}` is damaged: {cause}; restore the data directory from a backup, or put it again"
+    )]
+    Damaged {
+        /// The path of the object.
+        object: String,
+        /// What is wrong.
+        cause: String,
     },
     /// Others changed the same item again and again.
     #[error("others changed the item each time: try again")]

@@ -1,6 +1,7 @@
 //! A page while it is filled: the items that are asked for, as clients are shown them, and where the
 //! next page begins.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use crate::Snapshot;
@@ -15,6 +16,8 @@ use super::{Collections, Entered, Found, Names};
 /// What was found so far.
 pub(super) struct Filling<'a> {
     ask: &'a Ask,
+    /// How many buckets there were when the scan began.
+    counted: Option<NonZeroU32>,
     pub(super) records: Vec<Record>,
     bytes: usize,
     pub(super) looked_at: usize,
@@ -24,9 +27,10 @@ pub(super) struct Filling<'a> {
 }
 
 impl<'a> Filling<'a> {
-    pub(super) fn new(ask: &'a Ask) -> Self {
+    pub(super) fn new(ask: &'a Ask, counted: Option<NonZeroU32>) -> Self {
         Self {
             ask,
+            counted,
             records: Vec::new(),
             bytes: 0,
             looked_at: 0,
@@ -41,10 +45,11 @@ impl<'a> Filling<'a> {
         self.changed_ns = self.changed_ns.max(Some(record.changed_ns));
         let found = places.of(&record.key.path)?;
         let path = record.key.path.clone();
-        self.last = Some((path, scope.marker(&record, &found.layout)));
+        self.last = Some((path, scope.marker(&record, &found.layout, self.counted)));
         let record = scope.shown(places.names.show(record).map_err(crate::Error::from)?)?;
         if self.ask.admits(&record)? {
-            self.bytes += record.attributes.len() + record.name.len() + record.size();
+            self.bytes += record.attributes.len() + record.name.len();
+            self.bytes += record.data.as_ref().map_or(0, Vec::len);
             self.records.push(record);
         }
         let limit = self.ask.limit.unwrap_or(PAGE_ITEMS_MAX);

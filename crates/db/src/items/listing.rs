@@ -50,7 +50,7 @@ pub struct Entry {
     /// Its path in the container; that of a directory ends with a slash.
     pub path: String,
     /// Bytes of its data.
-    pub size: usize,
+    pub size: u64,
     /// When it was made, in nanoseconds since 1970.
     pub created_ns: i64,
     /// When it was changed last.

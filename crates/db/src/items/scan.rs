@@ -120,9 +120,10 @@ impl Collections {
 
     async fn page(&self, entered: &Entered, directory: &Directory, ask: &Ask) -> Result<Made> {
         let named = ask.scope.describe(&directory.path, &entered.layout);
-        let marker = ask.place(&named)?;
+        let mut marker = ask.place(&named)?;
+        let counted = ask.scope.counted(&mut marker, &entered.layout);
         let request = self.request("GetItems", directory);
-        let sought = Sought::new(entered, ask)?;
+        let sought = Sought::new(entered, ask, counted)?;
         let snapshot = self.database.snapshot();
         let opener = Strands {
             snapshot: &snapshot,
@@ -133,7 +134,7 @@ impl Collections {
         let mut places = Places::new(self, entered, &snapshot, &directory.path);
         places.check(&ask.scope, marker.as_ref())?;
         let mut strands = opener.open(&ask.scope, &sought)?;
-        let mut page = Filling::new(ask);
+        let mut page = Filling::new(ask, counted);
         let mut inside = None;
         while let Some(record) = next(&mut strands)? {
             page.looked_at += 1;
@@ -236,7 +237,7 @@ struct Sought {
 }
 
 impl Sought {
-    fn new(entered: &Entered, ask: &Ask) -> Result<Self> {
+    fn new(entered: &Entered, ask: &Ask, counted: Option<NonZeroU32>) -> Result<Self> {
         let Scope::Sharding { key, start, end } = &ask.scope else {
             return Ok(Self::default());
         };
@@ -259,7 +260,7 @@ impl Sought {
             }
         };
         Ok(Self {
-            strands: entered.strands(key, ask.buckets),
+            strands: entered.strands(key, ask.buckets, counted),
             bounds,
         })
     }

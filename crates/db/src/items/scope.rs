@@ -44,26 +44,50 @@ impl Scope {
             Self::Segment(segment, total) => {
                 format!("{path}|segment {segment} {total}|{}", lies(layout))
             }
-            Self::Sharding { key, .. } => {
-                let buckets = layout.names_bucket(key);
-                format!("{path}|sharding {buckets} {key}|{order}")
-            }
+            Self::Sharding { key, .. } => format!("{path}|sharding {key}|{order}"),
             Self::Below(part) => format!("{path}|below {part:?}"),
         }
     }
 
-    /// Where a page that ends with this record ends, in a directory with this layout.
-    pub(super) fn marker(&self, record: &Record, layout: &Layout) -> Marker {
+    /// Where a page that ends with this record ends, in a directory with this layout, if buckets were
+    /// counted so when the scan began.
+    pub(super) fn marker(
+        &self,
+        record: &Record,
+        layout: &Layout,
+        counted: Option<NonZeroU32>,
+    ) -> Marker {
         let key = &record.key;
         let sharding = match self {
             // Neither paths nor names have a zero byte.
             Self::Below(_) => format!("{}\0{}\0{}", key.path, key.sharding, lies(layout)),
             // The bucket may be another by then.
-            Self::Sharding { .. } => own_sharding(record).to_owned(),
+            Self::Sharding { .. } => {
+                let counted = counted.map_or(0, NonZeroU32::get);
+                format!("{}\0{counted}", own_sharding(record))
+            }
             _ => key.sharding.clone(),
         };
         let sorting = key.sorting.clone();
         Marker { sharding, sorting }
+    }
+
+    /// How buckets are counted in a scan: as they are, or as they were when it began, which its marker says.
+    pub(super) fn counted(
+        &self,
+        marker: &mut Option<Marker>,
+        layout: &Layout,
+    ) -> Option<NonZeroU32> {
+        let marker = marker
+            .as_mut()
+            .filter(|_| matches!(self, Self::Sharding { .. }));
+        let said = marker.and_then(|marker| {
+            let (own, counted) = marker.sharding.rsplit_once('\0')?;
+            let counted: u32 = counted.parse().ok()?;
+            marker.sharding = own.to_owned();
+            Some(NonZeroU32::new(counted))
+        });
+        said.unwrap_or(layout.buckets)
     }
 
     /// Whether the items of a sharding key are asked for, as far as the range does not tell.

@@ -92,10 +92,15 @@ impl Entered {
         }
     }
 
-    /// Where the items of a sharding key lie.
-    pub(super) fn strands(&self, sharding: &str, buckets: Option<NonZeroU32>) -> Vec<Strand> {
+    /// Where the items of a sharding key lie, which may name one of so many buckets.
+    pub(super) fn strands(
+        &self,
+        sharding: &str,
+        buckets: Option<NonZeroU32>,
+        counted: Option<NonZeroU32>,
+    ) -> Vec<Strand> {
         let Some(buckets) = self.translating(buckets) else {
-            return self.layout.strands(sharding);
+            return self.layout.strands(sharding, counted);
         };
         let stem = sharding;
         let all = (0..buckets.get()).map(|bucket| EvenSharding { stem, bucket }.join());

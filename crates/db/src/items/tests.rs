@@ -1,6 +1,7 @@
 //! Collections over a database in memory.
 
 mod directories;
+mod objects;
 mod recorded;
 mod scans;
 

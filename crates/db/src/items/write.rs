@@ -17,7 +17,9 @@ use super::expression::{self, Attributes, Condition, Update};
 use super::layout::SCHEMA_NAME;
 use super::record::{CHANGED_NS, Key, Record};
 use super::spots::Spots;
-use super::{Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, is_kept, traced};
+use super::{
+    Collections, Directory, Entered, Layout, Place, REMEMBERED_MAX, is_kept, objects, traced,
+};
 
 /// How often a change is tried when others are faster.
 pub(super) const ATTEMPTS_MAX: usize = 32;
@@ -303,7 +305,7 @@ impl Collections {
         // The clock may have been set back since.
         let changed_ns = last_ns.map_or(now, |last| now.max(last.saturating_add(1)));
         let path = &place.directory.path;
-        let mut is_new = false;
+        let (mut is_new, mut lets_go) = (false, objects::names_parts(found.as_ref()));
         match self.decide(entered, found.as_ref(), decide)? {
             Change::Keep => return Ok(last_ns.unwrap_or(now)),
             Change::Delete => {
@@ -316,6 +318,7 @@ impl Collections {
                 transaction.raise(table, &directory, (CHANGED_NS, now))?;
             }
             Change::Put(attributes, data) => {
+                lets_go &= found.as_ref().is_some_and(|found| found.data != data);
                 if own.is_none() {
                     own = entered.spot_of_new(place, spots, &Item::decode(&attributes)?);
                 }
@@ -339,6 +342,9 @@ impl Collections {
             }
         }
         transaction.commit_later().await?;
+        if lets_go {
+            self.database.objects.loosen();
+        }
         entered.remember(path, is_new);
         Ok(changed_ns)
     }

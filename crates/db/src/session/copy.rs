@@ -124,7 +124,12 @@ impl Session {
             return Ok(None);
         };
         let started_ns = self.database.latencies.now_ns();
-        let begun = Box::pin(self.begin_copy(copy)).await;
+        let mut begun = Box::pin(self.begin_copy(copy)).await;
+        if let Err(error) = &begun
+            && Box::pin(self.settle(error)).await?
+        {
+            begun = Box::pin(self.begin_copy(copy)).await;
+        }
         let mut timer = self.timer(prepared, &[], started_ns);
         match begun {
             Ok(Begun::In(mut rows, form)) => {
@@ -207,6 +212,10 @@ impl Session {
             self.warn(code, text);
         }
         let written = self.write_copy(copy.target).await;
+        if let Err(error) = &written {
+            // The rows are gone, and go in when they come again.
+            Box::pin(self.settle(error)).await?;
+        }
         if let (Ok(copied), Some(run)) = (&written, copy.timer.as_mut().and_then(Timer::run)) {
             run.begun(Touched::Known(copied.partitions));
             run.add(usize::try_from(copied.rows).ok());

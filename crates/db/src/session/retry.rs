@@ -80,18 +80,26 @@ impl Session {
         let alone = self.transaction.is_none();
         let mut outcome = self.dispatch(prepared, parameters).await;
         for _ in 0..SETTLED_MAX {
-            let Some((container, moving)) = outcome.as_ref().err().and_then(Error::changing) else {
-                break;
+            let changing = match &outcome {
+                Err(error) => Box::pin(self.settle(error)).await?,
+                Ok(_) => false,
             };
-            if let Some(root) = moving {
-                let moved = self.database.finish_moving_items(container, root);
-                Box::pin(moved).await?;
-            }
-            if !alone {
+            if !changing || !alone {
                 break;
             }
             outcome = Box::pin(self.dispatch(prepared, parameters)).await;
         }
         outcome
+    }
+
+    /// Moves the items that an error is about, if they must be moved first; whether it may be gone then.
+    pub(super) async fn settle(&self, error: &Error) -> Result<bool> {
+        let Some((container, moving)) = error.changing() else {
+            return Ok(false);
+        };
+        if let Some(root) = moving {
+            self.database.finish_moving_items(container, root).await?;
+        }
+        Ok(true)
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! A request has to be there as a whole within a while after the connection was opened or the last
 //! answer was sent, and an answer has to be taken at the same pace. So neither half a request nor a
-//! client that does not read keeps a place.
+//! client that does not read keeps a place. A long body has the same time for each MiB.
 
 use std::future::Future;
 use std::io;
@@ -26,7 +26,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// Clients that may be told at a time that there is no place.
-const REFUSALS_MAX: usize = 64;
+const REFUSALS_MAX: usize = 256;
+/// Bytes of a request after which time is counted anew.
+const PACE_BYTES: usize = 1 << 20;
 /// Milliseconds until the next try when the machine has no more sockets to give.
 const ACCEPT_RETRY_MS: u64 = 100;
 
@@ -96,6 +98,8 @@ pub(super) struct Guest {
     socket: TcpStream,
     request_time_max: Duration,
     deadline: Pin<Box<Sleep>>,
+    /// Bytes that came since time was counted anew.
+    came: usize,
     _place: OwnedSemaphorePermit,
 }
 
@@ -105,6 +109,7 @@ impl Guest {
             socket,
             request_time_max,
             deadline: Box::pin(sleep(request_time_max)),
+            came: 0,
             _place: place,
         }
     }
@@ -117,8 +122,9 @@ impl Guest {
         }
     }
 
-    /// Something of an answer was taken: from here on time is counted anew.
+    /// Something of an answer was taken, or much of a request came: from here on time is counted anew.
     fn answered(&mut self) {
+        self.came = 0;
         let deadline = Instant::now() + self.request_time_max;
         self.deadline.as_mut().reset(deadline);
     }
@@ -130,9 +136,16 @@ impl AsyncRead for Guest {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         match Pin::new(&mut self.socket).poll_read(context, buffer) {
             Poll::Pending => self.waited(context),
-            ready => ready,
+            ready => {
+                self.came += buffer.filled().len().saturating_sub(before);
+                if self.came >= PACE_BYTES {
+                    self.answered();
+                }
+                ready
+            }
         }
     }
 }
@@ -150,6 +163,25 @@ impl AsyncWrite for Guest {
                 ready
             }
         }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.socket).poll_write_vectored(context, pieces) {
+            Poll::Pending => self.waited(context),
+            ready => {
+                self.answered();
+                ready
+            }
+        }
+    }
+
+    /// Long answers are not copied before they are sent.
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -276,6 +308,24 @@ mod tests {
         }
         let mut next = TcpStream::connect(address).await.unwrap();
         ask(&mut next).await;
+    }
+
+    #[tokio::test]
+    async fn a_long_body_may_take_its_time_for_each_mebibyte() {
+        let address = begin().await;
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        let length = 8 * PACE_BYTES;
+        let head = format!("PUT /users/o HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let begun = Instant::now();
+        for _ in 0..8 {
+            sleep(PATIENCE / 4).await;
+            socket.write_all(&vec![7; PACE_BYTES]).await.unwrap();
+        }
+        assert!(begun.elapsed() > PATIENCE);
+        let mut first = [0; 12];
+        socket.read_exact(&mut first).await.unwrap();
+        assert_eq!(first, *b"HTTP/1.1 200");
     }
 
     #[tokio::test]

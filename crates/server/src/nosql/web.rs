@@ -23,7 +23,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use db::items::Collections;
-use db::items::{Error, OBJECT_BYTES_MAX, Result};
+use db::items::{Error, Result};
 use request::{Asked, JSON_BYTES_MAX, read_body};
 
 /// What can be asked for at every path.
@@ -56,10 +56,7 @@ async fn dispatch(collections: &Collections, request: Request<Body>) -> Result<R
         return items::call(collections, &asked, function, &body).await;
     }
     match head.method {
-        Method::PUT => {
-            let body = read_body(body, "object", OBJECT_BYTES_MAX).await?;
-            objects::put(collections, &asked, body).await
-        }
+        Method::PUT => objects::put(collections, &asked, body).await,
         Method::GET => objects::get(collections, &asked).await,
         Method::HEAD => objects::head(collections, &asked).await,
         Method::DELETE => objects::delete(collections, &asked).await,

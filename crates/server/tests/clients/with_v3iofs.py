@@ -79,6 +79,21 @@ def what_is_there():
 
 
 @section
+def names():
+    """names with blanks, signs and letters of every kind"""
+    fs = files()
+    base = root("names")
+    for name in ("a b", "a+b", "a&b<c>", "ü#1.txt", "50%", "year=2019", "'quoted\"", "a?b"):
+        path = f"{base}/{name}/{name}"
+        fs.pipe_file(path, name.encode())
+        same(name, fs.cat_file(path), name.encode())
+        same(f"ls {name}", fs.ls(f"{base}/{name}", detail=False), [path])
+        same(f"info {name}", fs.info(path)["size"], len(name.encode()))
+        fs.rm(f"{base}/{name}", recursive=True)
+    same("none left", fs.ls(base, detail=False), [])
+
+
+@section
 def listings():
     """names in order, with their attributes, page after page"""
     fs = files()

@@ -31,6 +31,26 @@ impl Client {
         }
     }
 
+    /// Sends the beginning of a request whose body follows by hand.
+    pub(crate) fn begin(&mut self, method: &str, path: &str, headers: &[(&str, &str)]) {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str("\r\n");
+        self.write(request.as_bytes()).unwrap();
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.get_mut().write_all(bytes)
+    }
+
+    /// The answer to what was written by hand.
+    pub(crate) fn answer(&mut self) -> io::Result<Answer> {
+        self.read(false)
+    }
+
     /// Sends a request and reads its answer.
     pub(crate) fn try_send(
         &mut self,

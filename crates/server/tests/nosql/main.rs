@@ -4,6 +4,7 @@
 mod client;
 mod crash;
 mod items;
+mod large_objects;
 mod listings;
 mod objects;
 #[expect(dead_code, reason = "the tests of the wire use more of it")]

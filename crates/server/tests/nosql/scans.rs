@@ -167,6 +167,48 @@ fn an_even_distribution_is_that_of_the_published_listings() {
 }
 
 #[test]
+fn names_of_every_kind_are_found_in_a_distributed_table() {
+    let (mut client, _server, _data) = start();
+    let encoded =
+        |name: &str| -> String { name.bytes().map(|byte| format!("%{byte:02X}")).collect() };
+    let names: Vec<String> = [
+        "é_7.ü", "a b.c d", "_.1", "a_.x", "a_0.", "a..b", "...", "#.#", "%.%", "_0._0",
+    ]
+    .into_iter()
+    .map(str::to_owned)
+    .chain(["plain_3".to_owned(), format!("{}.1", "x".repeat(253))])
+    .collect();
+    for buckets in [64, 1, 0, 10] {
+        let schema =
+            json!({"hashingBucketNum": buckets, "key": "k", "sortingKey": "s", "fields": []});
+        let schema = schema.to_string();
+        let path = "/users/even/.%23schema";
+        client.send("PUT", path, &[], schema.as_bytes()).done();
+        for (at, name) in names.iter().enumerate() {
+            let path = format!("/users/even/{}", encoded(name));
+            let item = json!({"Item": {"at": {"N": at.to_string()}}});
+            client.call("PutItem", &path, &item).done();
+        }
+        let shown = client.names("/users/even/", &json!({"Limit": 5}));
+        assert_eq!(shown.len(), names.len() + 1, "{shown:?}");
+        let mut found = Vec::new();
+        for name in shown.iter().filter(|name| *name != ".#schema") {
+            let path = format!("/users/even/{}", encoded(name));
+            let got = client.call("GetItem", &path, &json!({})).json();
+            found.push(got["Item"]["at"]["N"].as_str().unwrap().to_owned());
+        }
+        found.sort_by_key(|at| at.parse::<usize>().unwrap());
+        let all = (0..names.len()).map(|at| at.to_string());
+        assert_eq!(found, all.collect::<Vec<_>>());
+        for (at, name) in names.iter().enumerate() {
+            let path = format!("/users/even/{}", encoded(name));
+            let got = client.call("GetItem", &path, &json!({})).json();
+            assert_eq!(got["Item"]["at"]["N"], at.to_string(), "{name}");
+        }
+    }
+}
+
+#[test]
 fn sorting_keys_of_a_schema_are_numbers_and_times() {
     let (mut client, _server, _data) = start();
     for (kind, keys) in [

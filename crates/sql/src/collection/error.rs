@@ -37,6 +37,9 @@ pub enum ItemError {
         /// The column.
         column: String,
     },
+    /// The list of a large object's parts is not what was written.
+    #[error("the list of the object's parts is damaged: {0}")]
+    Manifest(&'static str),
     /// A schema that changed between a statement and its plan or commit.
     #[error("the schema of collection `{collection}` is changing: run the transaction again")]
     Changing {
@@ -49,7 +52,8 @@ pub enum ItemError {
     },
     /// A name for a table that would hide what a container has.
     #[error(
-        "`{name}` is a collection: choose another name for the table, or DELETE {place} over HTTP first"
+        "`{name}` is a collection: choose another name for the table, or first DELETE {place} over HTTP, \
+         with what is in it"
     )]
     NameTaken {
         /// The name.
@@ -68,8 +72,8 @@ pub enum ItemError {
     },
     /// A change of a container's table that would take the container away.
     #[error(
-        "`{table}` is a container with all its collections and cannot be {changed}: DELETE \
-         /{container}/ over HTTP removes it, and DELETE of a directory what is in that"
+        "`{table}` is a container with all its collections and cannot be {changed}: to remove it DELETE \
+         its directories and then /{container}/ over HTTP"
     )]
     Container {
         /// The table.

@@ -10,7 +10,8 @@
 //! with even distribution the sharding key is stored with its bucket, `johnd/36`, and the name without:
 //! what an item is called is in [`super::spots`]. A directory is a row too, with no name: it is there
 //! before its first item and after its last. That of the root says since when the container is there.
-//! Columns that somebody adds to the table stand behind these, and are kept.
+//! Columns that somebody adds to the table stand behind these, and are kept. The data of a large object
+//! is the list of its parts, which lie elsewhere ([`super::manifest`]).
 
 use std::num::NonZeroU32;
 
@@ -18,6 +19,7 @@ use keys::item_name::{inode_number, slice};
 use keys::{Attribute, Item, ItemName, ItemView, Order, Type, Value};
 
 use super::error::{ItemError, Result};
+use super::manifest::Manifest;
 use crate::{Column, Schema};
 
 /// The column with the moment of the last change.
@@ -54,7 +56,7 @@ pub struct Record {
     pub name: String,
     /// Its attributes, encoded.
     pub attributes: Vec<u8>,
-    /// The bytes of an object.
+    /// The bytes of an object, or of a large one its [`Manifest`].
     pub data: Option<Vec<u8>>,
     /// When it was made, in nanoseconds since 1970.
     pub created_ns: i64,
@@ -255,9 +257,20 @@ impl Record {
         Ok(Item::decode(&self.attributes)?)
     }
 
-    /// Bytes of its data.
-    pub fn size(&self) -> usize {
-        self.data.as_ref().map_or(0, Vec::len)
+    /// Bytes of the object.
+    pub fn size(&self) -> u64 {
+        let data = self.data.as_deref().unwrap_or_default();
+        let own = || u64::try_from(data.len()).unwrap_or(u64::MAX);
+        Manifest::size_of(data).unwrap_or_else(own)
+    }
+
+    /// The parts of a large object; nothing if its bytes lie in the row.
+    pub fn manifest(&self) -> Result<Option<Manifest>> {
+        let data = self.data.as_deref().unwrap_or_default();
+        match Manifest::is(data) {
+            true => Manifest::decode(data).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// One of the attributes that the server keeps.

@@ -110,26 +110,27 @@ impl Layout {
         all
     }
 
-    /// Where the items of a sharding key lie, and those of one bucket if it names one.
-    pub fn strands(&self, sharding: &str) -> Vec<Strand> {
+    /// Where the items of a sharding key lie, and those of one bucket if it names one of so many: those of
+    /// today, or those of the moment when a scan began.
+    pub fn strands(&self, sharding: &str, counted: Option<NonZeroU32>) -> Vec<Strand> {
         let own = self.shardings(sharding).into_iter();
         let mut strands: Vec<Strand> = own.map(Strand::of).collect();
-        let Some(buckets) = self.buckets else {
+        let even = counted.zip(EvenSharding::split(sharding));
+        let Some((buckets, bucket, stem)) = even.and_then(|(buckets, even)| {
+            let bucket = even.bucket_of(buckets)?;
+            Some((buckets, bucket, even.stem))
+        }) else {
             return strands;
         };
-        let Some(even) = EvenSharding::split(sharding) else {
+        if self.former.is_none() && self.buckets == Some(buckets) {
+            strands.push(Strand::of(spread_sharding(stem, bucket)));
             return strands;
-        };
-        let Some(bucket) = even.bucket_of(buckets) else {
-            return strands;
-        };
-        match self.former {
-            None => strands.push(Strand::of(spread_sharding(even.stem, bucket))),
-            Some(_) => strands.extend(self.spread(even.stem).map(|sharding| Strand {
-                sharding,
-                only: Some((bucket, buckets)),
-            })),
         }
+        let stems = self.shardings(stem).into_iter();
+        strands.extend(stems.map(|sharding| Strand {
+            sharding,
+            only: Some((bucket, buckets)),
+        }));
         strands
     }
 
@@ -137,13 +138,6 @@ impl Layout {
         let count = |buckets: Option<NonZeroU32>| buckets.map_or(0, NonZeroU32::get);
         let most = count(self.buckets).max(count(self.former));
         (0..most).map(move |bucket| spread_sharding(sharding, bucket))
-    }
-
-    /// Which buckets a sharding key names, if it names one: markers of a scan hold for these alone.
-    pub fn names_bucket(&self, sharding: &str) -> u32 {
-        let even = self.buckets.zip(EvenSharding::split(sharding));
-        let named = even.filter(|(buckets, even)| even.bucket_of(*buckets).is_some());
-        named.map_or(0, |(buckets, _)| buckets.get())
     }
 }
 
@@ -159,7 +153,7 @@ mod tests {
     }
 
     fn shardings(layout: &Layout, sharding: &str) -> Vec<String> {
-        let strands = layout.strands(sharding).into_iter();
+        let strands = layout.strands(sharding, layout.buckets).into_iter();
         strands.map(|strand| strand.sharding).collect()
     }
 
@@ -198,7 +192,10 @@ mod tests {
         assert_eq!(shardings(&layout, "a_3").len(), 3);
         layout.former = NonZeroU32::new(3);
         assert_eq!(shardings(&layout, "a").len(), 4);
-        assert_eq!(shardings(&layout, "a_1").len(), 7);
+        assert_eq!(shardings(&layout, "a_1").len(), 8);
+        // A scan that began before counts on in the buckets of then.
+        let then = layout.strands("a_3", layout.former);
+        assert_eq!(then.len(), 8);
         for t in 0..20 {
             let own = format!("a.{t}");
             let [now, before] = [2, 3].map(|buckets| {

@@ -60,7 +60,7 @@ pub(super) fn translate(action: &'static str, path: &Path, error: ::fjall::Error
     }
 }
 
-pub(super) fn translate_io(action: &'static str, path: &Path, source: io::Error) -> Error {
+pub(crate) fn translate_io(action: &'static str, path: &Path, source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::DiskFull {
             path: path.to_path_buf(),

@@ -116,6 +116,47 @@ async fn a_loop_over_buckets_finds_all_items_from_one_and_from_zero() {
 }
 
 #[tokio::test]
+async fn a_scan_of_one_bucket_goes_on_when_buckets_change() {
+    let both = Both::new();
+    both.schema(64).await;
+    for n in 0..400 {
+        both.put(&format!("bob.{n}"), Some("bob"), n).await;
+        both.put(&format!("bob_3.{n}"), Some("bob_3"), 1000 + n)
+            .await;
+    }
+    let mut ask = Ask {
+        scope: Scope::Sharding {
+            key: "bob_3".to_owned(),
+            start: None,
+            end: None,
+        },
+        filter: None,
+        limit: Some(60),
+        marker: None,
+        buckets: None,
+    };
+    let directory = Directory::parse("/users/t/").unwrap();
+    let mut found = Vec::new();
+    for buckets in [10, 0, 2, 64, 10, 0, 64, 2] {
+        let page = both.http.scan(&directory, &ask).await.unwrap();
+        let records = page.records.iter();
+        found.extend(records.map(|record| number(&record.item().unwrap())));
+        ask.marker = page.marker;
+        if ask.marker.is_none() {
+            break;
+        }
+        both.schema(buckets).await;
+    }
+    assert!(ask.marker.is_none());
+    let in_bucket = |n: &i64| even_bucket(&n.to_string(), BUCKETS_DEFAULT) == 3;
+    let mut expected: Vec<i64> = (0..400).filter(in_bucket).chain(1000..1400).collect();
+    assert!(expected.len() > 400);
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
 async fn updates_change_what_a_name_means() {
     let both = Both::new();
     both.schema(64).await;

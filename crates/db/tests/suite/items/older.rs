@@ -2,6 +2,7 @@
 //! clients distributed themselves.
 
 use db::items::{Key, Record, Write};
+use db::{Copy, Kind};
 
 use super::*;
 
@@ -106,6 +107,35 @@ async fn an_older_table_is_written_to_in_sql_first() {
     assert_eq!(both.get("bob_36.20180602").await, Some(7));
     both.sql(r#"DELETE FROM "users/t" WHERE k = 'bob_36'"#)
         .await;
+    check(&mut both).await;
+}
+
+#[tokio::test]
+async fn an_older_table_takes_copies_when_they_come_again() {
+    let mut both = older(&ITEMS);
+    let mut copied = Vec::new();
+    for _ in 0..2 {
+        let text = r#"COPY "users/t" (k, s, n) FROM STDIN"#;
+        let statement = both.sql.parse(text).unwrap().pop().unwrap();
+        let prepared = both.sql.prepare(statement, &[]).await.unwrap();
+        let Some(Copy::In(mut rows, _)) = both.sql.copy(&prepared).await.unwrap() else {
+            panic!("rows are to come in");
+        };
+        let mut row = vec![
+            Value::from("new_36"),
+            Value::from("20180602"),
+            Value::Int64(9),
+        ];
+        rows.write(&mut row).unwrap();
+        let finished = both.sql.finish_copy(rows).await;
+        copied.push(finished.map_err(|error| error.kind()));
+    }
+    assert_eq!(copied, [Err(Kind::Conflict), Ok(1)]);
+    assert_eq!(both.get("new_36.20180602").await, Some(9));
+    both.http
+        .delete(&place("new_36.20180602"), None)
+        .await
+        .unwrap();
     check(&mut both).await;
 }
 

@@ -16,6 +16,7 @@ const IO_ERROR: i64 = -5;
 const TRY_AGAIN: i64 = -11;
 const EXISTS: i64 = -17;
 const TOO_LARGE: i64 = -27;
+const NO_SPACE: i64 = -28;
 const NOT_EMPTY: i64 = -39;
 const CONDITION_FALSE: i64 = -16_777_244;
 const INVALID: i64 = -201_326_592;
@@ -79,8 +80,12 @@ fn status(error: &Error) -> (StatusCode, i64) {
         Error::ConditionFalse => (StatusCode::BAD_REQUEST, CONDITION_FALSE),
         Error::ItemExists => (StatusCode::BAD_REQUEST, ITEM_EXISTS),
         Error::TooLarge { .. } => (StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE),
+        Error::Damaged { .. } => (StatusCode::INTERNAL_SERVER_ERROR, IO_ERROR),
         Error::Busy => (StatusCode::SERVICE_UNAVAILABLE, TRY_AGAIN),
         Error::Columns => (StatusCode::CONFLICT, INVALID),
+        Error::Database(error) if error.is_disk_full() => {
+            (StatusCode::INSUFFICIENT_STORAGE, NO_SPACE)
+        }
         Error::Database(error) => match error.kind() {
             Kind::Invalid => (StatusCode::BAD_REQUEST, INVALID),
             Kind::NotFound => (StatusCode::NOT_FOUND, NO_SUCH_FILE),

@@ -1,29 +1,34 @@
 //! Plain objects over HTTP: PUT, GET, HEAD and DELETE without a function.
+//!
+//! Bodies are never collected: what comes is handed on before more is read, and what goes is read a part
+//! at a time, when the client has taken the one before.
 
+use std::ops::Range;
+
+use axum::body::{Body, BodyDataStream};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures::{StreamExt, stream};
 
 use super::answer;
 use super::listing;
-use super::request::Asked;
-use db::items::{Collections, Contents, Error, Result};
+use super::request::{Asked, JSON_BYTES_MAX, broken_off, drain, read_body};
+use db::items::layout::SCHEMA_NAME;
+use db::items::{Collections, Contents, How, OBJECT_BYTES_MAX, Place, SCHEMA_BYTES_MAX};
+use db::items::{Error, Result};
 
 const BYTES: &str = "application/octet-stream";
 
-/// The range that a PUT names to add to the end of an object.
-const APPEND: &str = "-1";
+/// Ranges that a PUT names to add to the end of an object.
+const APPEND: [&str; 2] = ["-1", "bytes=-1"];
 
 /// Puts an object, or makes a directory or container.
-pub(super) async fn put(
-    collections: &Collections,
-    asked: &Asked,
-    body: Vec<u8>,
-) -> Result<Response> {
+pub(super) async fn put(collections: &Collections, asked: &Asked, body: Body) -> Result<Response> {
     if asked.is_root() {
         return Err(Error::Invalid("the path names no container".to_owned()));
     }
     if asked.is_directory() {
-        if !body.is_empty() {
+        if !read_body(body, "body", JSON_BYTES_MAX).await?.is_empty() {
             let reason = "a directory has no bytes: leave out the slash at the end of the path";
             return Err(Error::Invalid(reason.to_owned()));
         }
@@ -31,15 +36,58 @@ pub(super) async fn put(
         return Ok(StatusCode::OK.into_response());
     }
     let place = asked.place()?;
+    let is_schema = place.name == SCHEMA_NAME;
     let changed_ns = match asked.range.as_deref() {
-        None => collections.put_object(&place, body).await?,
-        Some(APPEND) => collections.append(&place, &body).await?,
+        None if is_schema => {
+            let schema = read_body(body, "schema", SCHEMA_BYTES_MAX).await?;
+            collections.put_object(&place, schema).await?
+        }
+        None => receive(collections, asked, &place, (How::Replace, body)).await?,
+        Some(range) if APPEND.contains(&range) => {
+            receive(collections, asked, &place, (How::Append, body)).await?
+        }
         Some(_) => {
+            drain(&mut body.into_data_stream()).await;
             let reason = "an object is put whole, or appended to with `Range: -1`";
             return Err(Error::Invalid(reason.to_owned()));
         }
     };
     Ok(answer::changed(changed_ns))
+}
+
+/// Takes the bytes of an object as they come; when it was changed.
+async fn receive(
+    collections: &Collections,
+    asked: &Asked,
+    place: &Place,
+    (how, body): (How, Body),
+) -> Result<i64> {
+    if asked.length.is_some_and(|length| length > OBJECT_BYTES_MAX) {
+        // Nothing is read: there is too much of it.
+        return Err(Error::TooLarge {
+            what: "object",
+            limit: OBJECT_BYTES_MAX,
+        });
+    }
+    let mut chunks = body.into_data_stream();
+    let received = receive_chunks(collections, place, how, &mut chunks).await;
+    if received.is_err() {
+        drain(&mut chunks).await;
+    }
+    received
+}
+
+async fn receive_chunks(
+    collections: &Collections,
+    place: &Place,
+    how: How,
+    chunks: &mut BodyDataStream,
+) -> Result<i64> {
+    let mut upload = collections.upload(place, how)?;
+    while let Some(chunk) = chunks.next().await {
+        upload.write(&chunk.map_err(broken_off)?)?;
+    }
+    upload.finish().await
 }
 
 /// Reads an object, or lists a directory or the containers.
@@ -54,28 +102,41 @@ pub(super) async fn get(collections: &Collections, asked: &Asked) -> Result<Resp
             listed => return listed,
         }
     }
-    let record = collections.get(&asked.place()?, None).await?;
-    let data = record.data.as_deref().unwrap_or_default();
+    let object = collections.object(&asked.place()?).await?;
+    let (size, changed_ns) = (object.record.size(), object.record.changed_ns);
     let range = asked.range.as_deref();
-    let range = range
-        .map(|range| parse_range(range, data.len()))
-        .transpose()?;
-    let response = match range {
-        None => answer::of_type(BYTES, data.to_vec()),
+    let range = range.map(|range| parse_range(range, size)).transpose()?;
+    let (status, told, range) = match range {
+        None => (StatusCode::OK, None, 0..size),
         // What is past the end is nothing, and no failure.
-        Some(None) => answer::of_type(BYTES, Vec::new()),
-        Some(Some((from, to))) => {
-            let part = data.get(from..to).unwrap_or_default();
-            let mut response = answer::of_type(BYTES, part.to_vec());
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            let shown = format!("bytes {from}-{}/{}", to.saturating_sub(1), data.len());
-            if let Ok(shown) = HeaderValue::from_str(&shown) {
-                response.headers_mut().insert(header::CONTENT_RANGE, shown);
-            }
-            response
+        Some(None) => (StatusCode::OK, None, 0..0),
+        Some(Some(range)) => {
+            let told = format!(
+                "bytes {}-{}/{size}",
+                range.start,
+                range.end.saturating_sub(1)
+            );
+            (StatusCode::PARTIAL_CONTENT, Some(told), range)
         }
     };
-    Ok(answer::with_changed(response, record.changed_ns))
+    let length = range.end - range.start;
+    let mut pieces = object.pieces(range);
+    // A failure that comes now can be told: later it breaks the answer off.
+    let first = pieces.next().transpose()?;
+    let body = match pieces.is_at_end() {
+        true => Body::from(first.unwrap_or_default()),
+        false => Body::from_stream(stream::iter(first.map(Ok).into_iter().chain(pieces))),
+    };
+    let mut response = answer::of_type(BYTES, body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    if let Some(told) = told
+        && let Ok(told) = HeaderValue::from_str(&told)
+    {
+        headers.insert(header::CONTENT_RANGE, told);
+    }
+    Ok(answer::with_changed(response, changed_ns))
 }
 
 /// Tells about an object without its bytes, or about a directory, whether its path ends with a slash
@@ -129,14 +190,14 @@ pub(super) async fn delete(collections: &Collections, asked: &Asked) -> Result<R
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Which bytes a range means: from the first to before the second; nothing if it begins past the end.
+/// Which bytes a range means; nothing if it begins past the end.
 ///
 /// Clients write `bytes=5` for all from the fifth on.
-fn parse_range(range: &str, size: usize) -> Result<Option<(usize, usize)>> {
+fn parse_range(range: &str, size: u64) -> Result<Option<Range<u64>>> {
     let wrong = || Error::Invalid(format!("`{range}` is no range: write bytes=<first>-<last>"));
     let bounds = range.strip_prefix("bytes=").ok_or_else(wrong)?;
     let (first, last) = bounds.split_once('-').unwrap_or((bounds, ""));
-    let parse = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
+    let parse = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
     let (from, to) = match (first, last) {
         ("", last) => (size.saturating_sub(parse(last)?), size),
         (first, "") => (parse(first)?, size),
@@ -145,7 +206,7 @@ fn parse_range(range: &str, size: usize) -> Result<Option<(usize, usize)>> {
     if from > to && from < size {
         return Err(wrong());
     }
-    Ok((from < size).then_some((from, to)))
+    Ok((from < size).then_some(from..to))
 }
 
 #[cfg(test)]
@@ -155,11 +216,11 @@ mod tests {
     #[test]
     fn ranges_are_cut_to_the_object() {
         let range = |text| parse_range(text, 10).unwrap();
-        assert_eq!(range("bytes=0-4"), Some((0, 5)));
-        assert_eq!(range("bytes=5"), Some((5, 10)));
-        assert_eq!(range("bytes=5-"), Some((5, 10)));
-        assert_eq!(range("bytes=-3"), Some((7, 10)));
-        assert_eq!(range("bytes=8-100"), Some((8, 10)));
+        assert_eq!(range("bytes=0-4"), Some(0..5));
+        assert_eq!(range("bytes=5"), Some(5..10));
+        assert_eq!(range("bytes=5-"), Some(5..10));
+        assert_eq!(range("bytes=-3"), Some(7..10));
+        assert_eq!(range("bytes=8-100"), Some(8..10));
         assert_eq!(range("bytes=10-12"), None);
         for wrong in ["5-6", "bytes=", "bytes=a-b", "bytes=5-2"] {
             assert!(parse_range(wrong, 10).is_err(), "{wrong}");

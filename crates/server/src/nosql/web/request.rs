@@ -2,8 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use axum::body::Body;
-use axum::http::header::RANGE;
+use axum::body::{Body, BodyDataStream};
+use axum::http::header::{CONTENT_LENGTH, RANGE};
 use axum::http::request::Parts;
 use futures::StreamExt;
 
@@ -28,6 +28,8 @@ pub(super) struct Asked {
     query: Vec<(String, String)>,
     /// The range that is asked for, as it was written.
     pub(super) range: Option<String>,
+    /// Bytes of the body, if they were told.
+    pub(super) length: Option<u64>,
     /// The buckets that the request names.
     pub(super) buckets: Option<NonZeroU32>,
 }
@@ -54,6 +56,7 @@ impl Asked {
             path,
             query,
             range: text(RANGE.as_str()).map(str::to_owned),
+            length: text(CONTENT_LENGTH.as_str()).and_then(|length| length.parse().ok()),
             buckets: buckets.transpose()?,
         })
     }
@@ -105,21 +108,32 @@ impl Asked {
 pub(super) async fn read_body(body: Body, what: &'static str, limit: usize) -> Result<Vec<u8>> {
     let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();
-    let mut size = 0;
     while let Some(chunk) = chunks.next().await {
-        let chunk =
-            chunk.map_err(|error| Error::Invalid(format!("the body broke off: {error}")))?;
+        let chunk = chunk.map_err(broken_off)?;
+        if bytes.len() + chunk.len() > limit {
+            drain(&mut chunks).await;
+            let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+            return Err(Error::TooLarge { what, limit });
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// Reads what comes of a body that is refused, up to a bound.
+pub(super) async fn drain(chunks: &mut BodyDataStream) {
+    let mut size = 0;
+    while let Some(Ok(chunk)) = chunks.next().await {
         size += chunk.len();
-        if size <= limit {
-            bytes.extend_from_slice(&chunk);
-        } else if size > REFUSED_BYTES_MAX {
-            break;
+        if size > REFUSED_BYTES_MAX {
+            return;
         }
     }
-    match size > limit {
-        true => Err(Error::TooLarge { what, limit }),
-        false => Ok(bytes),
-    }
+}
+
+/// The end of a body that did not come to its end.
+pub(super) fn broken_off(error: axum::Error) -> Error {
+    Error::Invalid(format!("the body broke off: {error}"))
 }
 
 /// Replaces `%xx` by its byte, and in a query `+` by a space.

@@ -83,7 +83,8 @@ pub(crate) fn ranges(
         None => "the schema names no key".to_owned(),
     });
     let buckets = items.layout.buckets.map_or(0, NonZeroU32::get);
-    let fans_out = buckets > 0 && asked.names.as_ref().is_some_and(|names| !names.points);
+    let in_buckets = |names: &Names| !names.points && asked.texts(names).is_none();
+    let fans_out = buckets > 0 && asked.names.as_ref().is_some_and(in_buckets);
     let access = Access {
         table: schema.name().to_owned(),
         index: None,
