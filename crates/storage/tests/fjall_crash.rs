@@ -166,7 +166,9 @@ proptest! {
         let ((from, note), (to, _)) = (&states[synced], &states[synced + 1]);
         fs::write(directory.path().join("engine/SYNCED"), note).unwrap();
         let mut bytes = fs::read(&journal).unwrap();
-        bytes.truncate(from + torn.index(to - from));
+        let rest = bytes.split_off(from + torn.index(to - from));
+        // Rubbish that happens to be what was cut off makes the batch whole.
+        prop_assume!(!garbage.starts_with(&rest[..to - bytes.len()]));
         bytes.extend(&garbage);
         if zeros {
             bytes.resize(bytes.len() + 10_000, 0);

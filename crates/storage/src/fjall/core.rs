@@ -163,9 +163,19 @@ impl Core {
     /// An error unless the engine takes writes, which it is made to if it can be.
     pub(super) fn ready(&self) -> Result<()> {
         if self.is_down() {
-            return blocking(|| self.recover());
+            return blocking(|| self.recover()).map_err(|error| match error {
+                // Nothing was begun, so that is all there is to say.
+                Error::Poisoned { .. } if self.is_full() => self.room.full(),
+                other => other,
+            });
         }
         Ok(())
+    }
+
+    /// Whether writes are refused because the disk is full.
+    fn is_full(&self) -> bool {
+        let failure = self.failure.lock();
+        failure.as_ref().is_some_and(|failure| failure.full)
     }
 
     /// The opened database.
