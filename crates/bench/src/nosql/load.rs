@@ -30,6 +30,8 @@ pub(crate) enum Kind {
     Get,
     /// Ten items of one sharding key are read, from a sorting key on.
     Scan,
+    /// Something that needs no items is answered, so that there is little but HTTP.
+    Bare,
 }
 
 /// What was done.
@@ -51,7 +53,7 @@ fn requests(peer: &Peer, kind: Kind, scale: Scale) -> Vec<Vec<u8>> {
     let sorting_keys = match kind {
         // A scan has ten items from there on.
         Kind::Scan => SORTING_KEYS - 9,
-        Kind::Put | Kind::Get => SORTING_KEYS,
+        Kind::Put | Kind::Get | Kind::Bare => SORTING_KEYS,
     };
     let keys = (0..scale.sharding_keys)
         .flat_map(|sharding| (0..sorting_keys).map(move |sorting| (sharding, sorting)));
@@ -88,7 +90,7 @@ pub(crate) fn run(peer: &Peer, kind: Kind, scale: Scale) -> Result<Done> {
             let request = requests.get((chance >> 33) % requests.len());
             let body = connection.call(request.map_or(&[], Vec::as_slice)).await?;
             let right = match kind {
-                Kind::Put => true,
+                Kind::Put | Kind::Bare => true,
                 Kind::Get => has(body, VALUE.as_bytes()),
                 Kind::Scan => has(body, peer.ten),
             };

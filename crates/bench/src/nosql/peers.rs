@@ -122,6 +122,7 @@ fn our_request(kind: Kind, sharding: &str, sorting: &str) -> Vec<u8> {
             String::new(),
             format!(r#"{{"ShardingKey":"{sharding}","SortKeyRangeStart":"{sorting}","Limit":10}}"#),
         ),
+        Kind::Bare => ("GetClusterMD", String::new(), "{}".to_owned()),
     };
     let length = body.len();
     format!(
@@ -140,6 +141,7 @@ fn their_request(kind: Kind, sharding: &str, sorting: &str) -> Vec<u8> {
             format!(r#""Item":{{{key},"v":{{"S":"{VALUE}"}}}}"#),
         ),
         Kind::Get => ("GetItem", format!(r#""Key":{{{key}}}"#)),
+        Kind::Bare => return dynamo("DescribeEndpoints", "{}"),
         Kind::Scan => (
             "Query",
             format!(
