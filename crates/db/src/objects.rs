@@ -3,7 +3,7 @@
 //! ```text
 //!   PartWriter    holds an upload ──► parts ──► settled ──► a row names them ──► lets go     [`writer`]
 //!   reader        holds the uploads of a manifest, looks whether the row still says so, reads
-//!   sweep         removes parts that no row names and nobody holds                           [`sweep`]
+//!   sweep         removes parts that no row references and no writer or reader holds        [`sweep`]
 //! ```
 //!
 //! Rows decide: a part is needed while a row names it, whichever statement put the row there or took it
@@ -142,7 +142,7 @@ impl Objects {
         Ok(())
     }
 
-    /// An upload that nobody had before, held.
+    /// A new upload id, with a reference held by the caller.
     fn begin_upload(&self) -> UploadId {
         let [high, low] = [(); 2].map(|()| u128::from(self.random.next_u64()));
         let upload = UploadId(high << 64 | low);

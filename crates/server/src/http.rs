@@ -126,7 +126,7 @@ impl Front {
         let connection = http().serve_connection(TokioIo::new(guest), service);
         let mut connection = pin!(connection);
         tokio::select! {
-            // A client that breaks off is told nothing any more.
+            // A client that disconnects gets no answer.
             _ = connection.as_mut() => return,
             _ = stopped.wait_for(|stopped| *stopped) => {}
         }

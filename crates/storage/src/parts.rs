@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(parts.uploads().unwrap(), [UploadId(1)]);
         assert_eq!(parts.numbers(UploadId(1)).unwrap(), [0]);
         assert_eq!(parts.get(part(1, 0)).unwrap().unwrap(), "abc");
-        // A file that somebody made long takes no more memory than a part.
+        // A file of unexpected length takes no more memory than a part.
         let file = objects.join(part(1, 0).to_string());
         std::fs::write(file, vec![1; PART_BYTES_MAX * 2]).unwrap();
         let cut = parts.get(part(1, 0)).unwrap().unwrap();

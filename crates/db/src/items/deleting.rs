@@ -94,7 +94,7 @@ impl Collections {
         let (container, table) = (Arc::clone(&entered.container), Arc::clone(&entered.table));
         let keeps_order = self.keeps_order(&table, &directory.path)?;
         drop(entered);
-        // Whoever writes meanwhile must not use an order whose schema has gone.
+        // Concurrent writers must not use an order whose schema has gone.
         let (mut alone, mut beside) = (None, None);
         match keeps_order {
             true => beside = Some(container.gate.beside().await),

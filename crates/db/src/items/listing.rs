@@ -44,7 +44,7 @@ pub struct ListingAsk {
     pub marker: Option<String>,
 }
 
-/// What is told of a directory, an item or an object.
+/// The metadata of a directory, an item or an object in a listing.
 #[derive(Debug)]
 pub struct Entry {
     /// Its path in the container; that of a directory ends with a slash.
@@ -81,7 +81,7 @@ impl Collections {
         };
         let directory = root.below(&ask.prefix)?;
         let entered = match self.enter(&directory).await {
-            // Nobody has put anything into it yet.
+            // It is made by the first write.
             Err(Error::NotFound) if directory.path.is_empty() && place::is_standard(container) => {
                 return Ok(Listing::default());
             }

@@ -366,8 +366,7 @@ impl Collections {
         }
     }
 
-    /// Makes the directory in the same transaction, with those on the way to it, if nobody knows it
-    /// yet.
+    /// Creates the directory and its ancestors in the same transaction, unless they are known to exist.
     pub(super) fn announce(
         &self,
         entered: &Entered,

@@ -23,7 +23,7 @@ use txn::{Direction, Store};
 use super::Objects;
 use crate::{Error, Kind, Range, Result, Snapshot, Type, Value};
 
-/// The column that objects of containers lie in, also if somebody gave the table another name.
+/// The column with the data of objects; a renamed table of a container keeps it.
 const DATA: &str = "data";
 
 /// How many times as long as it took a sweep rests at least.
@@ -172,7 +172,7 @@ fn named(ground: &Ground) -> Result<Named> {
 }
 
 fn note(named: &mut Named, data: &[u8]) -> Result<()> {
-    // A manifest that cannot be read keeps everything: nobody knows what it names.
+    // An unreadable manifest keeps everything: the parts that it references are unknown.
     let manifest = Manifest::decode(data).map_err(|error| Error::new(Kind::Corrupt, error))?;
     for part in manifest.parts {
         let upload = UploadId(part.upload);

@@ -3,7 +3,7 @@
 //! ```text
 //!   begin ──► write, write, … ──► finish ──► commit begins ──► kept
 //!                │                               ├───────────► refused: a sweep looks for rows
-//!                └── dropped: given up           └── nobody knows: held until the database is closed
+//!                └── dropped: given up           └── unknown: held until the database is closed
 //! ```
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::Result;
 enum Fate {
     /// No row names it.
     GivenUp,
-    /// A row may come to name it: nobody waits for the end of its commit.
+    /// A row may come to reference it: the outcome of its commit is not awaited.
     Unknown,
     /// A row named it.
     Kept,
@@ -243,7 +243,7 @@ mod tests {
         let written = writer.finish().unwrap();
         let lengths: Vec<u32> = written.iter().map(|part| part.bytes).collect();
         assert_eq!(lengths, [1 << 20, 1]);
-        // Nobody heard how its commit ended, so it stays.
+        // The outcome of its commit is unknown, so it stays.
         writer.commit_begins();
         drop(writer);
         assert_eq!(objects.remove_given_up().unwrap(), 0);

@@ -210,7 +210,7 @@ impl Ground<'_> {
         let stored = Stored::new(&table, self.store.view().reader());
         let found = stored.layout(root)?;
         if found.moving.as_deref() != Some(root) {
-            // Somebody else has finished it.
+            // Another request has finished it.
             return Ok(());
         }
         self.move_all(&table, &stored, root).await?;
@@ -247,7 +247,7 @@ impl Ground<'_> {
         let stored = Stored::new(&table, self.store.view().reader());
         let now = stored.get(&key)?;
         if now.is_none_or(|now| now.changed_ns != begun.changed_ns) {
-            // Somebody else has finished it.
+            // Another request has finished it.
             return Ok(());
         }
         let found = stored.layout(root)?;

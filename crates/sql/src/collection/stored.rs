@@ -29,7 +29,7 @@ pub struct Found {
     pub moving: Option<String>,
     /// The directory whose rows are on their way from the former buckets of the layout.
     pub spreading: Option<String>,
-    /// Whether names carry buckets, as they did when nobody wrote down how rows are distributed.
+    /// Whether names carry buckets, as before the distribution of rows was recorded.
     pub(crate) carries_buckets: bool,
     /// How rows are distributed, as far as it is on record.
     pub(crate) spread: Spread,
@@ -290,9 +290,8 @@ pub(crate) fn touch(
     raise_row(transaction, table, &key, (CHANGED_NS, later(store, None)))
 }
 
-/// Makes a directory and those on the way to it, where they are not there. That counts as no read: somebody
-/// else may be about to make them too,
-/// and to change them.
+/// Creates a directory and its ancestors, where they are missing. The lookup is not tracked as a read:
+/// concurrent transactions may create and change the same directories.
 pub fn announce(
     transaction: &mut Transaction,
     table: &Arc<Table>,

@@ -22,7 +22,7 @@ use crate::{Error, Result, blocking};
 /// Digits of the name of an upload's folder.
 const UPLOAD_DIGITS: usize = 32;
 
-/// Buffers that are kept while nobody reads.
+/// Idle buffers that are kept.
 const IDLE_BUFFERS_MAX: usize = 8;
 
 /// Buffers that are not in use.
@@ -37,7 +37,7 @@ pub struct FileParts {
     idle: Idle,
 }
 
-/// The bytes of a part that was read. Its buffer is used again when nobody needs it any more.
+/// The bytes of a part that was read. Its buffer is reused once it is dropped.
 struct Buffer {
     bytes: Vec<u8>,
     idle: Idle,

@@ -28,7 +28,7 @@ pub(super) struct Asked {
     query: Vec<(String, String)>,
     /// The range that is asked for, as it was written.
     pub(super) range: Option<String>,
-    /// Bytes of the body, if they were told.
+    /// Content-Length of the body, if there is one.
     pub(super) length: Option<u64>,
     /// The buckets that the request names.
     pub(super) buckets: Option<NonZeroU32>,
